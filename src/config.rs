@@ -2,8 +2,9 @@
 //!
 //! The command line makes the flags of `serve` from this; nothing here reads a flag, a file or the environment.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -14,14 +15,14 @@ use crate::domain::integration::google_sheets::GoogleEndpoints;
 use crate::domain::integration::smtp::{MailFrom, SmtpUrl};
 use crate::domain::validation::limits::Limits;
 use crate::domain::web_origin::parse_web_url;
+use crate::secret::Secret;
 
 pub use crate::domain::rate::{Period, Rate};
 pub use crate::domain::web_origin::WebOrigin;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// The data directory; created if it does not exist.
-    pub data: PathBuf,
+    pub store: StoreLocation,
     /// Where to listen. Port 0 lets the system choose.
     pub listen: SocketAddr,
     /// Where metrics are served without a key, besides the API.
@@ -46,7 +47,7 @@ impl Config {
     /// Returns the default settings for the data directory `data`.
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
-            data: data.into(),
+            store: StoreLocation::Folder(data.into()),
             listen: (Ipv4Addr::LOCALHOST, 8787).into(),
             metrics_listen: None,
             insecure_http: false,
@@ -75,7 +76,54 @@ impl Config {
                 self.listen
             ));
         }
+        self.delivery.check_keys(&self.store)?;
         Ok(self.delivery.mail.check()?)
+    }
+}
+
+/// Where the store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreLocation {
+    /// The embedded store, in this data directory; created if it does not exist.
+    Folder(PathBuf),
+    /// A database, by its URL, which may have a password.
+    Database(Secret<String>),
+}
+
+impl StoreLocation {
+    pub fn is_database(&self) -> bool {
+        matches!(self, Self::Database(_))
+    }
+
+    /// Returns the data directory, if it is the embedded store.
+    pub fn folder(&self) -> Option<&Path> {
+        if let Self::Folder(folder) = self { Some(folder) } else { None }
+    }
+}
+
+impl FromStr for StoreLocation {
+    type Err = std::convert::Infallible;
+
+    /// Reads the URL of a database, or a path.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme));
+        Ok(if is_url { Self::Database(Secret::new(text.to_owned())) } else { Self::Folder(text.into()) })
+    }
+}
+
+/// The path, or the URL without user, password and parameters.
+impl fmt::Display for StoreLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = match self {
+            Self::Folder(folder) => return folder.display().fmt(f),
+            Self::Database(url) => url.reveal(),
+        };
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        let (address, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        // A password may have any character. With an `@` after the `?`, either may be a part of one.
+        let place =
+            if parameters.contains('@') { "" } else { address.rsplit('@').next().unwrap_or_default() };
+        write!(f, "{scheme}://{place}")
     }
 }
 
@@ -86,8 +134,12 @@ pub struct DeliveryConfig {
     pub policy: AddressPolicy,
     /// Waits between attempts in milliseconds, instead of each type's own.
     pub retry_schedule: Option<Vec<i64>>,
-    /// The file with the key that seals secrets. `None`: `master-key` in the data directory, made if it is missing.
+    /// The key that seals secrets, as text.
+    pub master_key: Option<Secret<String>>,
+    /// The file with it. With neither, it is `master-key` in the data directory, made if it is missing.
     pub master_key_file: Option<PathBuf>,
+    /// Where the first server of a database writes the operator key.
+    pub operator_key_file: Option<PathBuf>,
     /// Whether to make a missing `master-key` although integrations have secrets, which are lost.
     pub new_master_key: bool,
     /// Whether deliveries only wait.
@@ -95,6 +147,29 @@ pub struct DeliveryConfig {
     pub mail: MailConfig,
     /// Where Google spreadsheets are.
     pub google: GoogleEndpoints,
+}
+
+impl DeliveryConfig {
+    /// Fails if the keys cannot be where the settings say. Servers of a database have no data directory for them.
+    fn check_keys(&self, store: &StoreLocation) -> Result<(), &'static str> {
+        let has_key = self.master_key.is_some() || self.master_key_file.is_some();
+        match store {
+            _ if self.master_key.is_some() && self.master_key_file.is_some() => {
+                Err("FORMS_MASTER_KEY and --master-key-file both give the master key; use one of them")
+            }
+            StoreLocation::Folder(_) if self.operator_key_file.is_some() => {
+                Err("--operator-key-file is for a database; the data directory has the operator key")
+            }
+            StoreLocation::Database(_) if self.new_master_key => Err(
+                "--new-master-key makes a file in a data directory; with a database, give the new key itself",
+            ),
+            StoreLocation::Database(_) if !has_key => Err(
+                "a database needs a master key, which seals the secrets of integrations: set FORMS_MASTER_KEY or \
+                     --master-key-file, the same on every server; `openssl rand -base64 32` makes one",
+            ),
+            StoreLocation::Folder(_) | StoreLocation::Database(_) => Ok(()),
+        }
+    }
 }
 
 /// How mail is sent: by a server, or into a folder.

@@ -70,7 +70,10 @@ impl Metrics {
             sync_duration: new.histogram("forms_store_sync_duration_seconds", "Time of a sync", SECONDS),
             journal_bytes: new.gauge("forms_store_journal_bytes", "Size of the journal"),
             index_bytes: new.gauge("forms_store_index_bytes", "Size of the index"),
-            free_bytes: new.gauge("forms_store_free_bytes", "Free space on the disk of the store"),
+            free_bytes: new.gauge(
+                "forms_store_free_bytes",
+                "Free space on the disk of the store; not a number if it is a database",
+            ),
             verified: new.gauge(
                 "forms_store_verified_timestamp_seconds",
                 "When the store was last verified; 0 before",

@@ -55,12 +55,13 @@ pub struct StoreView {
     pub opened_at: Timestamp,
     /// Submissions of all forms, except those in the trash.
     pub submissions: u64,
-    /// Bytes of the journal, which has the data.
+    /// Bytes of the journal, which has the data; of the tables, if the store is a database.
     pub journal_bytes: u64,
-    /// Bytes of the index, which is built from it.
+    /// Bytes of the index, which is built from it; of the indexes of a database.
     pub index_bytes: u64,
-    /// Bytes free on its disk.
-    pub free_bytes: u64,
+    /// Bytes free on its disk; left out if the store is a database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_bytes: Option<u64>,
     /// Whether the journal is being compacted, or will be soon.
     pub compacting: bool,
     /// When the last compaction ended; left out if there was none.
@@ -82,11 +83,11 @@ pub struct StoreView {
 /// The result of a verification.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct VerificationView {
-    /// Files of the journal.
+    /// Files of the journal; 0 if the store is a database.
     pub files: u64,
     /// Intact writes.
     pub writes: u64,
-    /// Rows that compactions have left of the writes before.
+    /// Rows that compactions have left of the writes before; rows of a database.
     pub rows: u64,
     /// Damage, in the order of the files.
     pub damage: Vec<DamageView>,
@@ -95,7 +96,7 @@ pub struct VerificationView {
 /// Damage of a file of the store.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct DamageView {
-    /// The file, in the data directory.
+    /// The file, in the data directory; a table, if the store is a database.
     pub file: String,
     /// Place in bytes.
     pub offset: u64,

@@ -227,6 +227,7 @@ impl From<StoreError> for ApiError {
             StoreError::Damaged(_) | StoreError::Missing(_) => {
                 Self::new(Code::StoreUnavailable).retry_after(5)
             }
+            StoreError::Unsupported(why) => return Self::with_detail(Code::RouteNotFound, *why),
             StoreError::Undecodable(_) | StoreError::Panicked(_) | StoreError::Io(_) => {
                 Self::new(Code::Internal)
             }

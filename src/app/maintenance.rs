@@ -8,6 +8,8 @@ use crate::store::StoreError;
 pub enum MaintenanceOutcome {
     /// Number of forms and submissions erased.
     Erased(usize),
+    /// Another server of the store runs it.
+    Elsewhere,
     /// The clock has jumped ahead: nothing is erased for `millis` milliseconds of uptime.
     Waiting { millis: i64 },
 }
@@ -17,6 +19,9 @@ impl App {
     /// delays, and, unless the clock has jumped ahead, erases deliveries that ended long ago, objects that have been in the trash
     /// for more than `days`, submissions at the age that their form sets, and the files of forms that were.
     pub async fn maintain(&self, days: u32) -> Result<MaintenanceOutcome, StoreError> {
+        if !self.store.lead_maintenance().await? {
+            return Ok(MaintenanceOutcome::Elsewhere);
+        }
         self.store.erase_expired_keys(self.now());
         let record = ClockRecord::next(self.store.clock_record().await?, self.now());
         self.store.put_clock_record(record).await?;

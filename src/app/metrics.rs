@@ -56,7 +56,7 @@ impl App {
         if let Ok(usage) = self.store.usage().await {
             metrics.journal_bytes.set(usage.journal_bytes as f64);
             metrics.index_bytes.set(usage.index_bytes as f64);
-            metrics.free_bytes.set(usage.free_bytes as f64);
+            metrics.free_bytes.set(usage.free_bytes.map_or(f64::NAN, |bytes| bytes as f64));
         }
         if let Some(at) = self.verified_at() {
             metrics.verified.set(at.millis() as f64 / 1_000.0);

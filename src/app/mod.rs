@@ -23,6 +23,7 @@ mod submissions;
 mod visitors;
 mod workspaces;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Semaphore;
@@ -42,7 +43,7 @@ use crate::id::{FormId, Random, SubmissionId, WorkspaceId};
 use crate::keyed_semaphore::{FairSemaphore, KeyedSemaphore};
 use crate::metrics::Metrics;
 use crate::secret::KeyId;
-use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, VersionCache};
+use crate::store::{IdempotencyKey, IdempotentOperation, StepResult, Store, StoreHealth, VersionCache};
 
 pub use batches::BatchRequest;
 pub use erasure::ErasureRequest;
@@ -94,6 +95,7 @@ pub struct App {
     /// Exports in progress, limited fairly by API key: each holds a page of submissions.
     exports: FairSemaphore<KeyId>,
     verification: Mutex<Verification>,
+    is_stopping: AtomicBool,
     opened_at: Timestamp,
 }
 
@@ -144,6 +146,7 @@ impl App {
             exports: FairSemaphore::new(MAX_EXPORTS, pool.limits.max_wait),
             pool,
             verification: Mutex::default(),
+            is_stopping: AtomicBool::new(false),
         }
     }
 
@@ -156,6 +159,19 @@ impl App {
     /// Returns what signs texts for `purpose`.
     async fn signer(&self, purpose: String) -> Result<Signer> {
         Ok(Signer::new(&self.store.signing_key().await?, purpose))
+    }
+
+    /// Returns the health of the store, or that the server is stopping.
+    pub fn health(&self) -> StoreHealth {
+        match self.is_stopping.load(Ordering::Relaxed) {
+            true => StoreHealth::Stopped("the server is stopping".to_owned()),
+            false => self.store.health(),
+        }
+    }
+
+    /// Has [`health`](Self::health) report that the server is stopping, so that balancers use others.
+    pub fn stop_being_ready(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
     }
 
     pub fn now(&self) -> Timestamp {

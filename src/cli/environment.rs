@@ -5,16 +5,18 @@ use std::env;
 use std::ffi::OsString;
 
 /// All variables and their meanings, as `forms help environment` prints them.
-pub const VARIABLES: [(&str, &str); 35] = [
+pub const VARIABLES: [(&str, &str); 37] = [
     ("FORMS_URL", "server address, same as --url"),
     ("FORMS_CONTEXT", "context, made by `forms login`, same as --context"),
     ("FORMS_API_KEY", "API key"),
     ("FORMS_API_KEY_FILE", "file with the API key, same as --key-file"),
     ("FORMS_DATA", "data directory, same as --data: needs no server"),
+    ("FORMS_STORE", "database of `serve`, which may have a password, same as `serve --store`"),
     (
         "FORMS_ALLOW_NET",
         "networks that integrations may call, separated by commas, same as `serve --allow-net`",
     ),
+    ("FORMS_MASTER_KEY", "key that seals secrets: 32 bytes in base64 or hexadecimal"),
     ("FORMS_MASTER_KEY_FILE", "file with the key that seals secrets, same as `serve --master-key-file`"),
     ("FORMS_SMTP_URL", "mail server, same as `serve --smtp-url`"),
     ("FORMS_SMTP_USERNAME", "user name on it, same as `serve --smtp-username`"),

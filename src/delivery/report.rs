@@ -87,6 +87,12 @@ pub(super) fn file_error(cause: &io::Error) -> Outcome {
     retry(ErrorCode::FileError, message)
 }
 
+/// Returns the outcome of an attempt to write a file where there are none: the integration is paused.
+pub(super) fn no_files() -> Outcome {
+    let message = "this server stores in a database, and writes no CSV files";
+    Outcome::Gone { error: ErrorCode::FileError.error(message) }
+}
+
 /// Returns the report of an attempt to write a file on a blocking thread.
 pub(super) fn of_writing(written: Result<io::Result<()>, JoinError>) -> SendReport {
     match written {

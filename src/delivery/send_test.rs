@@ -34,6 +34,9 @@ impl DeliveryService {
         now: Timestamp,
     ) -> SendReport {
         if let Some(file) = integration.csv_file() {
+            if self.settings.policy.forbids_files {
+                return report::no_files().into();
+            }
             let target = CsvTarget { exports: self.settings.exports.clone(), form: form.id, settings: file };
             return report::of_writing(spawn_blocking(move || target.check()).await);
         }

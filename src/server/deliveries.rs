@@ -25,15 +25,17 @@ pub(super) async fn new_service(
     store: &Arc<dyn Store>,
     clock: &Arc<SystemClock>,
 ) -> Result<DeliveryService, ServerError> {
-    let delivery = config.delivery.clone();
+    let mut delivery = config.delivery.clone();
+    // Each server would write its own.
+    delivery.policy.forbids_files = config.store.is_database();
     let mailer = mail::new_mailer(&delivery.mail)?;
     let has_sealed = !delivery.new_master_key && store.has_integrations().await?;
-    let vault = master_key::open_vault(&config.data, delivery.master_key_file.as_deref(), has_sealed)?;
+    let vault = master_key::open_vault(config, has_sealed)?;
     let sender = Arc::new(HttpSender::new(delivery.policy.clone(), clock.clone()));
     let settings = DeliverySettings {
         policy: delivery.policy,
         retry_schedule: delivery.retry_schedule,
-        exports: config.data.join("exports"),
+        exports: config.store.folder().map(|data| data.join("exports")).unwrap_or_default(),
         google: delivery.google,
     };
     let random = Arc::new(SystemRandomness);

@@ -1,4 +1,4 @@
-//! The file with the master key, which seals secrets at rest.
+//! The master key, which seals secrets at rest.
 
 use std::io;
 use std::path::Path;
@@ -7,24 +7,30 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::{ServerError, private_file};
+use crate::config::Config;
 use crate::id::Random;
 use crate::secret::{Secret, SystemRandomness};
 use crate::vault::{MASTER_KEY_BYTES, Vault};
 
 type MasterKey = Secret<[u8; MASTER_KEY_BYTES]>;
 
-/// Opens the vault with the key in `file`; or with the one in the data directory. If that is missing it is made, unless it
-/// `has_sealed` secrets.
-pub(super) fn open_vault(data: &Path, file: Option<&Path>, has_sealed: bool) -> Result<Vault, ServerError> {
-    let own = data.join("master-key");
-    let path = file.unwrap_or(&own);
+/// Opens the vault with the key of the settings; or with the one in the data directory. If that is missing it is made, unless
+/// the store `has_sealed` secrets.
+pub(super) fn open_vault(config: &Config, has_sealed: bool) -> Result<Vault, ServerError> {
+    let (delivery, own) = (&config.delivery, config.store.folder().map(|data| data.join("master-key")));
+    if let Some(text) = &delivery.master_key {
+        let wrong = || ServerError::InvalidConfig(format!("invalid FORMS_MASTER_KEY: {}", invalid()));
+        return Ok(Vault::new(&parse(text.reveal().as_bytes()).ok_or_else(wrong)?));
+    }
+    let file = delivery.master_key_file.as_deref();
+    let path = file.or(own.as_deref()).expect("the settings were checked");
     let failed = |source| ServerError::MasterKey { path: path.to_owned(), source };
     let stored = private_file::read(path).map_err(failed)?;
     let key = match stored {
         Some(bytes) => parse(&bytes).ok_or_else(|| failed(invalid()))?,
         // A file named by the operator must not be replaced by another key if it is only not mounted.
         None if file.is_some() => return Err(failed(io::ErrorKind::NotFound.into())),
-        None if has_sealed => return Err(ServerError::MasterKeyMissing(own)),
+        None if has_sealed => return Err(ServerError::MasterKeyMissing(path.to_owned())),
         None => create(path).map_err(failed)?,
     };
     Ok(Vault::new(&key))

@@ -7,6 +7,7 @@ mod mail;
 mod master_key;
 mod operator_key;
 mod private_file;
+mod store;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -18,7 +19,6 @@ use std::time::Duration;
 use axum::{Extension, Router};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -32,12 +32,11 @@ use crate::http::server::tls::{Tls, TlsError};
 use crate::http::{HttpService, LocalOperator, metrics_only, router, starting};
 use crate::metrics::Metrics;
 use crate::secret::{KeyText, SystemRandomness};
-use crate::store::sled::SledStore;
-use crate::store::sled::engine::options::{EngineEvent, EngineOptions};
-use crate::store::{Maintenance, OpenError, Store, StoreError, StoreHealth, is_held_by_ended_process};
+use crate::store::{OpenError, Store, StoreError, is_held_by_ended_process};
 
 pub use mail::check_mail;
 pub use operator_key::{read_operator_key, write_operator_key};
+pub use store::verify_database;
 
 /// Why a server does not start, or a data directory does not open.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +53,9 @@ pub enum ServerError {
     /// The store does not open.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The database refuses to be used, or what it has is of another version.
+    #[error("{0}")]
+    Database(String),
     /// The store opened, and then failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -71,6 +73,10 @@ pub enum ServerError {
     SmtpPassword { path: PathBuf, source: io::Error },
 }
 
+/// Time for which a server of a database goes on after it has reported that it is not ready: a balancer sends the next
+/// requests to others meanwhile.
+const NOT_READY: Duration = Duration::from_secs(5);
+
 /// A server that is about to accept requests.
 #[derive(Debug)]
 pub struct Serving<'a> {
@@ -80,17 +86,17 @@ pub struct Serving<'a> {
     pub local_url: String,
     /// The base URL for clients.
     pub url: String,
-    /// The operator key, if the data directory has it.
+    /// The operator key, if its file has it.
     pub key: Option<&'a KeyText>,
 }
 
-/// Serves the data directory of `config` until `shutdown` resolves; then requests in progress are finished and the store is
+/// Serves the store of `config` until `shutdown` resolves; then requests in progress are finished and the store is
 /// closed. `ready` is called once, before the first request is served.
 ///
 /// Whenever `reload` resolves, the TLS certificate is read again.
 ///
-/// The listener is open before the store is: while the store opens, which takes long if its index must be rebuilt,
-/// `/readyz` reports the progress and other requests get 503.
+/// The listener is open before the store is: while the store opens, which takes long if its index must be rebuilt or its
+/// database is away, `/readyz` reports the progress and other requests get 503.
 pub async fn run(
     config: Config,
     shutdown: impl Future<Output = ()>,
@@ -127,10 +133,14 @@ pub async fn run(
     let stop = CancellationToken::new();
     let service = Arc::clone(&opened.app.deliveries);
     let deliveries = tokio::spawn(deliveries::run(service, config.delivery.is_paused, stop.clone()));
-    // Deliveries stop while requests in progress are finished. What these owe waits for the next start.
+    // Deliveries stop while requests in progress are finished. What these owe waits for the next start, or another server.
     let shutdown = async {
         shutdown.await;
         stop.cancel();
+        opened.app.stop_being_ready();
+        if config.store.is_database() {
+            sleep(NOT_READY).await;
+        }
     };
     tokio::select! {
         () = serve(listener, opened.api.clone(), &config.http, tls.as_ref(), shutdown) => {}
@@ -192,6 +202,7 @@ async fn maintain_hourly(app: &App, trash_days: u32) {
     loop {
         hourly.tick().await;
         match app.maintain(trash_days).await {
+            Ok(MaintenanceOutcome::Elsewhere) => tracing::debug!("another server runs the maintenance"),
             Ok(MaintenanceOutcome::Erased(0)) => {}
             Ok(MaintenanceOutcome::Erased(count)) => {
                 tracing::info!(
@@ -245,24 +256,17 @@ pub async fn open_local(data: &Path) -> Result<Local, ServerError> {
 
 /// Opens the data directory of `config` as [`open_local`] does.
 pub async fn open_local_with(config: &Config) -> Result<Local, ServerError> {
-    let options = EngineOptions {
-        verify_index: false,
-        preallocate: false,
-        compact_after: None,
-        erase_after: None,
-        ..options(config)
-    };
     let pool = CpuPool::default();
-    let store = open_store(config, options, pool.clone(), |_| ()).await?;
+    let store = store::open_local(config, pool.clone()).await?;
     assemble(config, store, pool, Arc::new(Metrics::new(SystemClock.now()))).await
 }
 
 /// Listens on `address`. A killed server of the same store may hold the address for a while; then waits as
 /// long as for the store.
 async fn listen_at(config: &Config, address: SocketAddr) -> Result<TcpListener, ServerError> {
-    let deadline = Instant::now() + options(config).lock_wait;
+    let deadline = Instant::now() + store::options(config).lock_wait;
     let mut bound = TcpListener::bind(address).await;
-    if is_in_use(&bound) && is_held_by_ended_process(&config.data) {
+    if is_in_use(&bound) && config.store.folder().is_some_and(is_held_by_ended_process) {
         tracing::warn!(%address, "a server that was killed still has the address; waiting for it to end");
         while is_in_use(&bound) && Instant::now() < deadline {
             sleep(Duration::from_millis(20)).await;
@@ -287,128 +291,75 @@ fn local_url(address: SocketAddr, is_tls: bool) -> String {
     format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
 }
 
-/// Opens the store, while the listener answers that it is being opened. Returns `None`, with the listener closed, if
-/// `shutdown` resolves first.
+/// Opens the store and puts everything around it, while the listener answers that it is being opened. Returns `None`, with the
+/// listener closed, if `shutdown` resolves first.
 async fn open_serving(
     config: &Config,
     listener: TcpListener,
     tls: Option<&Tls>,
     shutdown: &mut (impl Future<Output = ()> + Unpin),
 ) -> Result<Option<(TcpListener, Local)>, ServerError> {
-    let (progress, health) = watch::channel(StoreHealth::Rebuilding { done: 0, total: 0 });
-    let pool = CpuPool::default();
-    let metrics = Arc::new(Metrics::new(SystemClock.now()));
-    let [groups, syncs, compactions] = [0; 3].map(|_| Arc::clone(&metrics));
-    let options = EngineOptions {
-        on_group: Arc::new(move |operations| groups.group_operations.observe(operations as f64)),
-        on_sync: Arc::new(move |took| syncs.sync_duration.observe(took.as_secs_f64())),
-        ..options(config)
-    };
-    let mut opening = pin!(open_store(config, options, pool.clone(), move |event| match *event {
-        EngineEvent::Progress { done, total } => {
-            progress.send_replace(StoreHealth::Rebuilding { done, total });
-        }
-        EngineEvent::Compacted { .. } => compactions.compactions.inc(),
-        _ => {}
-    }));
+    let (report, health) = watch::channel(store::initial_health(config));
+    let mut opening = Box::pin(async {
+        let (pool, metrics) = (CpuPool::default(), Arc::new(Metrics::new(SystemClock.now())));
+        let store = store::open(config, pool.clone(), &metrics, report).await?;
+        assemble(config, store, pool, metrics).await
+    });
     let health = Arc::new(move || health.borrow().clone());
-    let mut store = None;
+    let mut opened = None;
     let waiting = async {
         tokio::select! {
-            opened = &mut opening => store = Some(opened),
+            local = &mut opening => opened = Some(local),
             () = shutdown => {}
         }
     };
     serve(&listener, starting(config.http.clone(), health), &config.http, tls, waiting).await;
-    let Some(store) = store else {
+    let Some(opened) = opened else {
         drop(listener);
-        // Opening cannot be cancelled: it is completed, so that the store is closed in a consistent state.
-        opening.await?.close().await?;
+        // Opening a data directory cannot be cancelled: it is completed, so that the store is closed in a consistent state.
+        if !config.store.is_database() {
+            opening.await?.close().await?;
+        }
         return Ok(None);
     };
-    Ok(Some((listener, assemble(config, store?, pool, metrics).await?)))
+    Ok(Some((listener, opened?)))
 }
 
-fn options(config: &Config) -> EngineOptions {
-    EngineOptions { min_free: config.min_free, cache_size: config.cache_size, ..EngineOptions::default() }
-}
-
-/// Opens the store of `config` on a blocking thread. Its events are logged and passed to `on_event`.
-async fn open_store(
-    config: &Config,
-    options: EngineOptions,
-    long_reads: CpuPool,
-    on_event: impl Fn(&EngineEvent) + Send + Sync + 'static,
-) -> Result<SledStore, ServerError> {
-    let path = config.data.clone();
-    let report = Arc::new(move |event| {
-        log(&event);
-        on_event(&event);
-    });
-    let random = Arc::new(SystemRandomness);
-    let open = move || SledStore::open(&path, options, long_reads, random, report);
-    let retry_schedule = config.delivery.retry_schedule.clone();
-    match spawn_blocking(open).await {
-        Ok(opened) => Ok(opened?.with_retry_schedule(retry_schedule)),
-        Err(panicked) => Err(StoreError::Panicked(panicked.to_string()).into()),
-    }
-}
-
-fn log(event: &EngineEvent) {
-    match event {
-        EngineEvent::JobFailed { .. } | EngineEvent::DigestMismatch { .. } => {
-            tracing::error!("store: {event}")
-        }
-        EngineEvent::Progress { .. } | EngineEvent::Verified => tracing::debug!("store: {event}"),
-        EngineEvent::Rebuilt | EngineEvent::Compacted { .. } => tracing::info!("store: {event}"),
-        _ => tracing::warn!("store: {event}"),
-    }
-}
-
-/// Time between attempts to read an index that is being rebuilt.
-const REBUILD_POLL: Duration = Duration::from_millis(20);
-
+/// Puts everything around an open store. Tries again if it cannot answer: its verification may find the index damaged just
+/// after it was opened, and a database may go away.
 async fn assemble(
     config: &Config,
-    store: SledStore,
+    store: Arc<dyn Store>,
     pool: CpuPool,
     metrics: Arc<Metrics>,
 ) -> Result<Local, ServerError> {
-    let clock = Arc::new(SystemClock);
-    let key = loop {
-        match prepare(&store, config, &*clock).await {
-            // Its verification found the index damaged just after it was opened: it is rebuilt.
-            Err(ServerError::Store(StoreError::Unavailable(_)))
-                if !matches!(store.health(), StoreHealth::Stopped(_)) =>
-            {
-                sleep(REBUILD_POLL).await;
+    loop {
+        match try_assemble(config, &store, &pool, &metrics).await {
+            Err(ServerError::Store(StoreError::Unavailable(_))) if !store::is_stopped(&*store) => {
+                sleep(store::POLL).await;
             }
-            found => break found?,
+            assembled => return assembled,
         }
-    };
-    let operator = match key {
-        Some(_) => None,
-        None => oldest_workspace(&store).await?.map(ApiKey::local_operator),
-    };
-    let store: Arc<dyn Store> = Arc::new(store);
-    let random = Arc::new(SystemRandomness);
-    let deliveries = deliveries::new_service(config, &store, &clock).await?;
-    let deliveries = Arc::new(deliveries.with_metrics(metrics));
-    let app = Arc::new(App::new(store, pool, clock, random, config.content, deliveries));
-    let api = router(Arc::clone(&app), config.http.clone());
-    Ok(Local { api, key, operator, app })
+    }
 }
 
-/// Completes a store of an earlier version, and returns the operator key, if the data directory has it.
-async fn prepare(
-    store: &SledStore,
+async fn try_assemble(
     config: &Config,
-    clock: &dyn Clock,
-) -> Result<Option<KeyText>, ServerError> {
-    match store.add_key_entries().await {
-        // It is tried again at the next start.
-        Ok(()) | Err(StoreError::Full) => {}
-        Err(error) => return Err(error.into()),
-    }
-    operator_key::find_or_create(store, &config.data, clock).await
+    store: &Arc<dyn Store>,
+    pool: &CpuPool,
+    metrics: &Arc<Metrics>,
+) -> Result<Local, ServerError> {
+    let clock = Arc::new(SystemClock);
+    let key = operator_key::find_or_create(&**store, config, &*clock).await?;
+    let operator = match key {
+        Some(_) => None,
+        None => oldest_workspace(&**store).await?.map(ApiKey::local_operator),
+    };
+    let random = Arc::new(SystemRandomness);
+    let deliveries = deliveries::new_service(config, store, &clock).await?;
+    let deliveries = Arc::new(deliveries.with_metrics(Arc::clone(metrics)));
+    let app = App::new(Arc::clone(store), pool.clone(), clock, random, config.content, deliveries);
+    let app = Arc::new(app);
+    let api = router(Arc::clone(&app), config.http.clone());
+    Ok(Local { api, key, operator, app })
 }

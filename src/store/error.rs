@@ -51,6 +51,9 @@ pub enum StoreError {
     /// The operation panicked; its changes were dropped.
     #[error("an operation on the store panicked: {0}")]
     Panicked(String),
+    /// This kind of store cannot do that, for this reason.
+    #[error("{0}")]
+    Unsupported(&'static str),
     /// An I/O error. The operation may or may not have been applied.
     #[error("input/output of the store failed")]
     Io(#[from] io::Error),

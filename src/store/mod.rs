@@ -72,13 +72,13 @@ pub struct StoreFile {
     pub content: Box<dyn Read + Send>,
 }
 
-/// Disk space of a store.
+/// Disk space of a store. In a database, its tables are what the journal is otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreUsage {
     pub journal_bytes: u64,
     pub index_bytes: u64,
-    /// Bytes free on its disk.
-    pub free_bytes: u64,
+    /// Bytes free on its disk; `None` if it is not on a disk of this machine.
+    pub free_bytes: Option<u64>,
     /// Whether the journal is being compacted, or will be soon.
     pub is_compacting: bool,
     /// Time since the last compaction ended, if there was one since the store was opened.
@@ -334,6 +334,11 @@ pub trait Maintenance: Send + Sync {
     /// Returns the secret that cursors are signed with. It lasts for the life of the store, unless the clock is set
     /// back.
     async fn signing_key(&self) -> Result<[u8; 32]>;
+
+    /// Returns whether this process is to run the maintenance of the next hour: of several with one store, one does.
+    async fn lead_maintenance(&self) -> Result<bool> {
+        Ok(true)
+    }
 
     /// Returns what maintenance recorded of the clock; `None` before its first run.
     async fn clock_record(&self) -> Result<Option<ClockRecord>>;

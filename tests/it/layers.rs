@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &str)] = &[
     ("delivery", "clock cpu_pool domain id metrics request_error secret store vault"),
     ("backup", "clock store"),
     ("app", "api backup clock cpu_pool delivery domain id keyed_semaphore metrics secret store vault"),
-    ("config", "domain"),
+    ("config", "domain secret"),
     ("page", "clock domain"),
     ("http", "api app clock config cpu_pool domain id keyed_semaphore metrics page secret store"),
     ("server", "app clock config cpu_pool delivery domain http id metrics secret store vault"),

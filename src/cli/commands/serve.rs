@@ -16,11 +16,11 @@ use crate::cli::commands::block_on::Signals;
 use crate::cli::commands::{CliError, Run, Session};
 use crate::cli::connection::local_store::{StoreFlags, open_error};
 use crate::cli::connection::running_servers::{self, Announcement};
-use crate::cli::connection::target::{self, Sourced};
+use crate::cli::connection::target;
 use crate::cli::input::values::{count, duration, network, size, socket_address};
 use crate::cli::output::io_error::reason;
 use crate::client::Url;
-use crate::config::{BaseUrl, Config, HttpSettings, Rate, TlsFiles, WebOrigin};
+use crate::config::{BaseUrl, Config, HttpSettings, Rate, StoreLocation, TlsFiles, WebOrigin};
 use crate::domain::validation::limits::Limits;
 use crate::process::raise_open_files;
 use crate::server::{self, Serving};
@@ -31,7 +31,7 @@ const IF_IN_USE: &str = "stop it, or name another directory";
 /// Run the server
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "forms serve --data <DIR> [OPTIONS]",
+    override_usage = "forms serve --data <DIR> [OPTIONS]\n       forms serve --store <URL> [OPTIONS]",
     after_long_help = "\
 Prints the server's address on one line once it accepts requests; everything
 else is logged to stderr: as text on a terminal, else as lines of JSON. Ctrl-C
@@ -43,15 +43,27 @@ Commands of the same user find the server and its key automatically. With
 as 127.0.0.1. SSL_CERT_FILE names a file of authorities to trust instead of the
 system's.
 
+Any number of servers can use one database: give each the same master key,
+which `openssl rand -base64 32` makes, as FORMS_MASTER_KEY or in a file. Give
+the database's password in FORMS_STORE: others can see a command's arguments.
+
 Examples:
   forms serve --data ./store
   read -r url < <(forms serve --data ./store --listen 127.0.0.1:0)
+  forms serve --store postgres://forms@db.example.com/forms \\
+    --master-key-file master.key --operator-key-file operator.key
   forms serve --data ./store --tls-cert cert.pem --tls-key key.pem
   forms serve --data ./store --trusted-proxy 127.0.0.1
   forms serve --data ./store --base-url https://example.com/forms \\
     --cors-origin https://app.example.com --rate-limit 50/s"
 )]
 pub struct Serve {
+    /// PostgreSQL database instead of --data: postgres://USER@HOST/NAME [env: FORMS_STORE]
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// File for the operator key that the first server of a database makes
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    operator_key_file: Option<PathBuf>,
     /// Address to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address, default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
@@ -81,7 +93,7 @@ pub struct Serve {
     #[command(flatten)]
     delivery: DeliveryFlags,
     #[command(flatten)]
-    store: StoreFlags,
+    settings: StoreFlags,
     #[command(flatten)]
     limits: Box<LimitFlags>,
 }
@@ -214,18 +226,21 @@ fn in_range<T: PartialOrd + Clone + Send + Sync + 'static>(
 
 impl Run for Serve {
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let Some(Sourced { value: data, .. }) = target::data(&session.global, &session.environment)? else {
+        let store = target::store(&session.global, &session.environment, self.store.as_deref())?;
+        let Some(store) = store else {
             let help = "forms serve --data ./store";
-            return Err(CliError::usage_with_help("serve needs a data directory: --data DIR", help));
+            return Err(CliError::usage_with_help("serve needs a store: --data DIR, or --store URL", help));
         };
         let level = session.environment.get("FORMS_LOG").unwrap_or("info");
         let Ok(level) = level.parse() else {
             let expected = "off, error, warn, info, debug or trace";
             return Err(CliError::usage(format!("FORMS_LOG expects {expected}, found `{level}`")));
         };
-        session.refuse_if_served(&data, IF_IN_USE)?;
+        if let StoreLocation::Folder(data) = &store {
+            session.refuse_if_served(data, IF_IN_USE)?;
+        }
         init_logging(session, level);
-        let mut config = self.config(&data, session.global.insecure_http)?;
+        let mut config = self.config(store, session.global.insecure_http)?;
         if config.http.fit_open_files(raise_open_files()) {
             let max_connections = config.http.max_connections;
             tracing::warn!(max_connections, "the limit of open files allows no more connections");
@@ -236,9 +251,9 @@ impl Run for Serve {
 
 impl Serve {
     /// Returns the settings of the flags.
-    fn config(self, data: &Path, insecure_http: bool) -> Result<Config, CliError> {
+    fn config(self, store: StoreLocation, insecure_http: bool) -> Result<Config, CliError> {
         let (network, delivery, limits) = (self.network, self.delivery, self.limits);
-        let mut config = self.store.config(data)?;
+        let mut config = self.settings.config(store)?;
         config.listen = self.listen;
         config.metrics_listen = self.metrics_listen;
         config.insecure_http = insecure_http;
@@ -277,6 +292,7 @@ impl Serve {
             cors_origins: network.cors_origin,
             access_log: self.access_log,
         };
+        config.delivery.operator_key_file = self.operator_key_file;
         config.delivery.retry_schedule = retry_schedule(&delivery.retry_schedule)?;
         config.delivery.new_master_key = delivery.new_master_key;
         config.delivery.is_paused = delivery.pause_deliveries;
@@ -301,7 +317,7 @@ fn bytes(text: &str) -> Result<usize, String> {
 
 /// Serves until the first signal, then until the requests in progress finish or a second signal arrives.
 async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
-    let data = config.data.clone();
+    let store = config.store.clone();
     let mut announcement = None;
     let (stop, stopped) = oneshot::channel();
     // SIGHUP reloads the certificate. Without one it stops the server, as a closed terminal should.
@@ -318,10 +334,11 @@ async fn serve(session: &Session, config: Config) -> Result<(), CliError> {
         signals.next().await;
     };
     let stopped = async { drop(stopped.await) };
-    let ready = |serving: &Serving<'_>| announcement = announce(session, serving, &data);
+    let ready = |serving: &Serving<'_>| announcement = announce(session, serving, &store);
     let ended = tokio::select! {
         ended = server::run(config, stopped, next_reload, ready) => {
-            ended.map_err(|error| with_holder(session, open_error(&data, error, IF_IN_USE)))
+            let name = store.to_string();
+            ended.map_err(|error| with_holder(session, open_error(Path::new(&name), error, IF_IN_USE)))
         }
         () = signals => Err(CliError::Interrupted),
     };
@@ -335,23 +352,26 @@ fn with_holder(session: &Session, error: CliError) -> CliError {
     let url = Url::parse(&format!("http://{address}")).ok();
     let running = session.running_servers();
     let server = url.and_then(|url| running.into_iter().find(|server| server.may_be_at(&url)));
-    CliError::AddressInUse { address, holder: server.map(|server| (server.pid, server.data)) }
+    CliError::AddressInUse { address, holder: server.map(|server| (server.pid, server.store().into())) }
 }
 
 /// Announces the address: on stdout for scripts and in the runtime file for commands, both on this machine; and in the log,
 /// or as a status line on a terminal, with the URL for clients.
-fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<Announcement> {
+fn announce(session: &Session, serving: &Serving<'_>, store: &StoreLocation) -> Option<Announcement> {
     let Serving { local_url, url, .. } = serving;
-    let announcement = write_runtime_file(session, serving, data);
+    let announcement = write_runtime_file(session, serving, store);
     if session.output.stderr_is_terminal() {
-        session.output.status(&format!("serving {} at {url}, Ctrl-C stops", data.display()));
+        session.output.status(&format!("serving {store} at {url}, Ctrl-C stops"));
         session.output.status(&format!("pages of public forms are at {url}/f/FORM"));
         if let Some(context) = session.chosen_context() {
             let select = format!("--url {local_url} selects this server");
             session.output.status(&format!("commands use context `{context}`; {select}"));
         }
     } else {
-        tracing::info!(url, data = %data.display(), "ready");
+        match store {
+            StoreLocation::Folder(data) => tracing::info!(url, data = %data.display(), "ready"),
+            StoreLocation::Database(_) => tracing::info!(url, store = %store, "ready"),
+        }
     }
     // A reader that closed stdout does not need the address.
     if let Err(error @ CliError::Io { .. }) = session.output.write(&format!("{local_url}\n")) {
@@ -360,13 +380,19 @@ fn announce(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<Ann
     announcement
 }
 
-fn write_runtime_file(session: &Session, serving: &Serving<'_>, data: &Path) -> Option<Announcement> {
+fn write_runtime_file(
+    session: &Session,
+    serving: &Serving<'_>,
+    store: &StoreLocation,
+) -> Option<Announcement> {
     let url = Url::parse(&serving.local_url).ok()?;
     let warn = |(folder, error): (PathBuf, io::Error)| {
         let why = format!("cannot write {}: {}", folder.display(), reason(&error));
         tracing::warn!("{why}; commands need --url and a key to find this server");
     };
-    running_servers::announce(&session.environment, &url, serving.key?.reveal(), data).map_err(warn).ok()
+    running_servers::announce(&session.environment, &url, serving.key?.reveal(), store.folder())
+        .map_err(warn)
+        .ok()
 }
 
 /// Logs to stderr: as text on a terminal, else as lines of JSON.
@@ -388,7 +414,7 @@ fn init_logging(session: &Session, level: LevelFilter) {
 mod tests {
     use clap::Parser;
 
-    use super::Config;
+    use super::{Config, StoreLocation};
     use crate::cli::commands::{Cli, Command};
 
     #[test]
@@ -396,6 +422,6 @@ mod tests {
         let Ok(Cli { command: Command::Serve(serve), .. }) = Cli::try_parse_from(["forms", "serve"]) else {
             panic!("`forms serve` is a command");
         };
-        assert_eq!(serve.config("store".as_ref(), false).unwrap(), Config::new("store"));
+        assert_eq!(serve.config(StoreLocation::Folder("store".into()), false).unwrap(), Config::new("store"));
     }
 }

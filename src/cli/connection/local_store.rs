@@ -17,9 +17,10 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::cli::usage;
-use crate::config::{Config, MailConfig};
+use crate::config::{Config, MailConfig, StoreLocation};
 use crate::domain::integration::smtp::MailFrom;
 use crate::process::free_space;
+use crate::secret::Secret;
 use crate::server::ServerError;
 use crate::store::{OpenError, StoreError, holds_store};
 
@@ -46,7 +47,10 @@ pub fn open_error(data: &Path, error: ServerError, if_in_use: &'static str) -> C
         ServerError::MasterKey { .. } | ServerError::SmtpPassword { .. } | ServerError::Listen { .. } => {
             failure(io_error::without_number(&error.to_string()), error.source())
         }
-        ServerError::Open(_) | ServerError::Store(_) | ServerError::KeyFile { .. } => {
+        ServerError::Open(_)
+        | ServerError::Database(_)
+        | ServerError::Store(_)
+        | ServerError::KeyFile { .. } => {
             failure(format!("cannot use the store in {}", data.display()), Some(&error))
         }
     }
@@ -63,7 +67,7 @@ pub struct StoreFlags {
     /// URL in place of Google's hosts, for private endpoints and tests: /token and /v4/spreadsheets below it
     #[arg(long, value_name = "URL", env = "FORMS_GOOGLE_URL", hide_env = true, hide_short_help = true)]
     google_url: Option<String>,
-    /// File with the key that seals secrets: 32 bytes in base64 [default: master-key in the data directory, made at the first start]
+    /// File with the key that seals secrets: 32 bytes in base64 [default: FORMS_MASTER_KEY, or master-key in the data directory, made at the first start]
     #[arg(long, value_name = "FILE", env = "FORMS_MASTER_KEY_FILE", hide_env = true, hide_short_help = true)]
     master_key_file: Option<PathBuf>,
     #[command(flatten)]
@@ -99,14 +103,17 @@ impl StoreFlags {
         let command = ignore_empty_variables(Self::augment_args(Command::new("forms")));
         let matches = command.try_get_matches_from(["forms"]);
         let flags = matches.and_then(|matches| Self::from_arg_matches(&matches));
-        flags.map_err(|error| usage(&error.render().to_string()))?.config(data)
+        flags
+            .map_err(|error| usage(&error.render().to_string()))?
+            .config(StoreLocation::Folder(data.to_owned()))
     }
 
-    /// Returns the settings of the data directory `data`.
-    pub fn config(self, data: &Path) -> Result<Config, CliError> {
-        let mut config = Config::new(data);
+    /// Returns the settings of the store.
+    pub fn config(self, store: StoreLocation) -> Result<Config, CliError> {
+        let mut config = Config { store, ..Config::new("") };
         config.delivery.policy.allowed = self.allow_net;
         config.delivery.google = parsed("google-url", self.google_url.as_deref())?.unwrap_or_default();
+        config.delivery.master_key = variable("FORMS_MASTER_KEY").map(Secret::new);
         config.delivery.master_key_file = self.master_key_file;
         config.delivery.mail = self.mail.config()?;
         Ok(config)
@@ -128,7 +135,6 @@ impl MailFlags {
 
     /// Takes what no flag says from variables. A flag that names one way to send mail wins over the variables of the other.
     fn or_variables(mut self) -> Self {
-        let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
         let (is_sent, is_written) = (self.smtp_url.is_some(), self.mail_dir.is_some());
         if !is_sent {
             self.mail_dir = self.mail_dir.or_else(|| variable("FORMS_MAIL_DIR").map(PathBuf::from));
@@ -141,6 +147,10 @@ impl MailFlags {
         }
         self
     }
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Parses the value of a flag here, because clap's errors would quote a password in it.

@@ -1,6 +1,7 @@
 //! Discovery of running servers by files with their address and key.
 //!
-//! A file is trusted only if it belongs to the user, and its process is running and holds the lock of its store.
+//! A file is trusted only if it belongs to the user, and its process is running and holds the lock of its store, or of the file
+//! if the store is a database.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -26,21 +27,22 @@ pub struct RunningServer {
     #[serde(serialize_with = "reveal")]
     pub key: Secret<String>,
     pub pid: u32,
-    /// Its data directory, absolute.
-    pub data: PathBuf,
+    /// Its data directory, absolute; `None` if it uses a database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<PathBuf>,
     /// The file that announced it.
     #[serde(skip)]
     pub file: PathBuf,
 }
 
-/// The files that announce a server; removed when dropped.
+/// The files that announce a server, locked; removed when dropped.
 #[derive(Debug, Default)]
-pub struct Announcement(Vec<PathBuf>);
+pub struct Announcement(Vec<(PathBuf, File)>);
 
 impl Drop for Announcement {
     fn drop(&mut self) {
         // A stale file does no harm: its process is not running.
-        self.0.iter().for_each(|path| drop(fs::remove_file(path)));
+        self.0.iter().for_each(|(path, _)| drop(fs::remove_file(path)));
     }
 }
 
@@ -79,7 +81,8 @@ fn own_folders(environment: &Environment) -> Vec<PathBuf> {
     first.into_iter().chain(default).collect()
 }
 
-/// Announces the server at `url` to this user's commands, until the announcement is dropped.
+/// Announces the server at `url`, with its data directory if it has one, to this user's commands, until the announcement is
+/// dropped.
 ///
 /// # Errors
 /// If no file can be written, with the first folder and the reason.
@@ -87,12 +90,12 @@ pub fn announce(
     environment: &Environment,
     url: &Url,
     key: &str,
-    data: &Path,
+    data: Option<&Path>,
 ) -> Result<Announcement, (PathBuf, io::Error)> {
     let (mut announcement, mut errors) = (Announcement::default(), Vec::new());
     for folder in own_folders(environment) {
         match write(&folder, url, key, data) {
-            Ok(path) => announcement.0.push(path),
+            Ok(file) => announcement.0.push(file),
             Err(error) => errors.push((folder, error)),
         }
     }
@@ -102,8 +105,8 @@ pub fn announce(
     }
 }
 
-/// Writes the file into `folder`, which must not be writable by others, and returns its path.
-fn write(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<PathBuf> {
+/// Writes the file into `folder`, which must not be writable by others, and returns its path and the file, locked.
+fn write(folder: &Path, url: &Url, key: &str, data: Option<&Path>) -> io::Result<(PathBuf, File)> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let metadata = fs::metadata(folder)?;
     if metadata.uid() != getuid().as_raw() || metadata.mode() & 0o022 != 0 {
@@ -111,13 +114,14 @@ fn write(folder: &Path, url: &Url, key: &str, data: &Path) -> io::Result<PathBuf
     }
     let host = url.host_str().unwrap_or_default().replace(['[', ']', ':'], "_");
     let path = folder.join(format!("{host}-{}.json", url.port_or_known_default().unwrap_or_default()));
-    let (url, key, data) = (display_url(url), Secret::new(key.to_owned()), fs::canonicalize(data)?);
+    let (url, key, data) =
+        (display_url(url), Secret::new(key.to_owned()), data.map(fs::canonicalize).transpose()?);
     let server = RunningServer { url, key, pid: std::process::id(), data, file: PathBuf::new() };
     // Only its owner can read the new file, and readers never see a part of it.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(&serde_json::to_vec(&server)?)?;
-    file.persist(&path)?;
-    Ok(path)
+    file.as_file().try_lock()?;
+    Ok((path.clone(), file.persist(path)?))
 }
 
 /// Returns the running servers of this user with a file in one of the `folders`. Removes files of those that have ended.
@@ -140,13 +144,18 @@ fn read(path: PathBuf) -> Option<RunningServer> {
     if metadata.uid() != getuid().as_raw() || metadata.mode() & 0o077 != 0 || !metadata.is_file() {
         return None;
     }
-    let server: RunningServer = serde_json::from_reader(file).ok()?;
-    if has_ended(server.pid) || !is_held(&server.data, server.pid) {
+    let server: RunningServer = serde_json::from_reader(&file).ok()?;
+    let is_held = match &server.data {
+        Some(data) => is_held(data, server.pid),
+        None => is_locked(&file),
+    };
+    if has_ended(server.pid) || !is_held {
         let _stale = fs::remove_file(&path);
         return None;
     }
     // A key that was rotated since is in the data directory.
-    let rotated = read_operator_key(&server.data).map(|key| Secret::new(key.reveal().to_owned()));
+    let rotated =
+        server.data.as_deref().and_then(read_operator_key).map(|key| Secret::new(key.reveal().to_owned()));
     Some(RunningServer { key: rotated.unwrap_or(server.key), file: path, ..server })
 }
 
@@ -154,8 +163,11 @@ fn read(path: PathBuf) -> Option<RunningServer> {
 fn is_held(data: &Path, pid: u32) -> bool {
     let Ok(lock) = File::open(data.join("lock")) else { return false };
     let holder = io::read_to_string(&lock).unwrap_or_default();
-    matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock))
-        && holder.split(' ').next() == Some(&pid.to_string())
+    is_locked(&lock) && holder.split(' ').next() == Some(&pid.to_string())
+}
+
+fn is_locked(file: &File) -> bool {
+    matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock))
 }
 
 /// Whether a `forms serve` of this user is running: one that is not announced is starting. True where `/proc` is missing.
@@ -187,6 +199,11 @@ impl RunningServer {
 
     /// Whether this server works on the data directory `data`.
     pub fn holds(&self, data: &Path) -> bool {
-        fs::canonicalize(data).is_ok_and(|data| data == self.data)
+        fs::canonicalize(data).is_ok_and(|data| self.data.as_ref() == Some(&data))
+    }
+
+    /// Returns its data directory as text, or what it has instead.
+    pub fn store(&self) -> String {
+        self.data.as_ref().map_or_else(|| "a database".to_owned(), |data| data.display().to_string())
     }
 }

@@ -16,6 +16,7 @@ use crate::cli::input::secret_file;
 use crate::cli::output::Output;
 use crate::cli::output::exit::CliError;
 use crate::client::Url;
+use crate::config::StoreLocation;
 use crate::secret::Secret;
 
 /// Default address of a server.
@@ -119,6 +120,29 @@ pub fn data(global: &Global, environment: &Environment) -> Result<Option<Sourced
     }
 }
 
+/// Returns the store that a command opens itself, if one is set; `flag` is the value of `--store`. Flags override `FORMS_STORE`.
+pub fn store(
+    global: &Global,
+    environment: &Environment,
+    flag: Option<&str>,
+) -> Result<Option<StoreLocation>, CliError> {
+    let has_flag = global.data.is_some() || global.url.is_some() || global.context.is_some();
+    let variable = environment.get("FORMS_STORE").filter(|_| !has_flag);
+    match (flag, variable) {
+        (Some(_), _) if global.data.is_some() => {
+            Err(CliError::usage("--data and --store cannot be used together"))
+        }
+        (None, Some(_)) if environment.get("FORMS_DATA").is_some() => Err(CliError::usage_with_help(
+            "FORMS_DATA and FORMS_STORE are both set",
+            "unset one of them, or use --data or --store",
+        )),
+        (Some(store), _) | (None, Some(store)) => {
+            Ok(Some(store.parse().unwrap_or_else(|never| match never {})))
+        }
+        (None, None) => Ok(data(global, environment)?.map(|data| StoreLocation::Folder(data.value))),
+    }
+}
+
 fn data_of_environment(environment: &Environment) -> Result<Option<Sourced<PathBuf>>, CliError> {
     let Some(data) = environment.get("FORMS_DATA") else { return Ok(None) };
     let others = [("FORMS_URL", "--url"), ("FORMS_CONTEXT", "--context")];
@@ -166,8 +190,7 @@ fn local_address(running: &[RunningServer]) -> Result<Sourced<Url>, CliError> {
         [] => Ok(Sourced { value: parse(DEFAULT_URL, "the default")?, source: Source::Default }),
         [server] => Ok(Sourced { value: parse(&server.url, "the runtime file")?, source: Source::Runtime }),
         several => {
-            let flag =
-                |server: &RunningServer| format!("\n--url {}  ({})", server.url, server.data.display());
+            let flag = |server: &RunningServer| format!("\n--url {}  ({})", server.url, server.store());
             let flags: String = several.iter().map(flag).collect();
             let message = format!("{} servers of yours are running", several.len());
             Err(CliError::usage_with_help(message, format!("add one of{flags}")))

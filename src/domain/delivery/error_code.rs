@@ -95,7 +95,7 @@ error_codes! {
     /// persists.
     Unauthorized = "unauthorized",
     /// The CSV file, or a file of `--mail-dir`, cannot be written. Check the disk space and the permissions of the
-    /// data directory.
+    /// data directory. Where the store is a database, no CSV files are written, and the integration is paused.
     FileError = "file_error",
     /// Only of a test: the form could not be read. Test again.
     StoreUnavailable = "store_unavailable",

@@ -1,4 +1,4 @@
-//! Which addresses integrations may call: public ones, and the networks that the operator allows.
+//! What integrations may reach: public addresses, the networks that the operator allows, and files of an embedded store.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,6 +9,8 @@ use url::{Host, Url};
 pub struct AddressPolicy {
     /// Networks that may be called although they are not public, over plain HTTP too, and on any port.
     pub allowed: Vec<IpNet>,
+    /// Whether no files may be written: several servers use one database, and each has a disk of its own.
+    pub forbids_files: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

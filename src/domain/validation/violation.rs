@@ -41,7 +41,7 @@ rules! {
     UnknownIntegrationType "unknown_integration_type" "The `type` is not a type of integration. `allowed` lists the valid types, the most similar first.";
     InvalidTemplate "invalid_template" "The text is not a valid template. Templates have values such as `{{ form.title }}` and `{{ answers.q1 }}`, `{% if %}`, `{% for %}` and the filters listed in docs/integrations.md; the message names the line.";
     DuplicateName "duplicate_name" "Another integration of the form has this name or writes to this file, or a header is given twice. Choose another.";
-    AddressNotAllowed "address_not_allowed" "Integrations may call only public addresses over HTTPS, on ports 80, 443 and from 1024. The operator of the server allows others, and plain HTTP there, with `serve --allow-net CIDR`.";
+    AddressNotAllowed "address_not_allowed" "Integrations may call only public addresses over HTTPS, on ports 80, 443 and from 1024. The operator of the server allows others, and plain HTTP there, with `serve --allow-net CIDR`. Where the store is a database, a new `csv_file` is refused: a file is on one machine's disk.";
     SecretRequired "secret_required" "A secret must be sent: none is stored, or `url` now leads to another host, which must not get a secret that was meant for the old one. Send its value again, or `null` to remove it (for a signing secret, to have a new one generated).";
     InvalidQuestionId "invalid_question_id" "A question id starts with a lower-case letter and has at most 64 lower-case letters, digits and `_`. `any`, `all` and `not` are reserved.";
     DuplicateQuestionId "duplicate_question_id" "Two questions have the same id. Every question needs its own id: answers are stored under it.";

@@ -130,7 +130,7 @@ pub(crate) async fn get_health() -> Result<Response> {
 
 /// Check whether the server accepts requests
 ///
-/// Needs no key. 503 while the store starts, rebuilds its index, is full, or has stopped.
+/// Needs no key. 503 while the store starts, rebuilds its index, is full or away, or the server stops.
 #[utoipa::path(
     get, path = "/readyz", tag = "server", security(()),
     responses(
@@ -139,7 +139,7 @@ pub(crate) async fn get_health() -> Result<Response> {
     )
 )]
 pub(crate) async fn get_readiness(State(shared): State<Shared>) -> Result<Response> {
-    readiness(shared.app.store.health())
+    readiness(shared.app.health())
 }
 
 /// Returns the response of `/readyz`.

@@ -15,34 +15,38 @@ mod form_search;
 mod forms;
 mod idempotency;
 mod keys;
+mod maintenance;
 mod purges;
 mod schema;
 mod stubs;
 mod submission_insert;
 mod submission_search;
 mod submissions;
+mod tasks;
 mod traces;
 mod transaction;
 mod values;
+mod verify;
 
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use deadpool_postgres::Pool;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use self::batcher::Batcher;
 use self::cached_rows::CachedRows;
 use self::counters::SHARDS;
 use self::stubs::queues;
 use self::submission_insert::{QueuedSubmission, insert_queued};
+use self::tasks::Tasks;
 use crate::cpu_pool::CpuPool;
 use crate::domain::form::Form;
 use crate::domain::workspace::ApiKey;
 use crate::id::{FormRef, Random, SubmissionId};
-use crate::secret::KeyId;
-use crate::store::{StepResult, StoreError};
+use crate::secret::{KeyId, SystemRandomness};
+use crate::store::{StepResult, StoreError, StoreHealth};
 
 pub use connection::CONNECTIONS;
 
@@ -56,6 +60,15 @@ pub enum OpenError {
          changed them; use that one"
     )]
     Newer { found: usize, known: usize },
+    #[error("the database has no tables of this program; `forms serve` makes them")]
+    Empty,
+    #[error(
+        "the tables of the database are those of an earlier version of this program; `forms serve` brings them up to date"
+    )]
+    Older,
+    /// For instance because the password is wrong.
+    #[error("the database refuses: {0}")]
+    Refused(String),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -81,6 +94,10 @@ struct Context {
     cached: CachedRows,
     /// The row of a form's counters that this server adds submissions to, so that servers do not wait for each other.
     shard: i16,
+    /// Tells this server from others that hold leases.
+    server: i64,
+    health: watch::Sender<StoreHealth>,
+    tasks: Tasks,
     /// See [`submission_insert`].
     latest_id: AtomicI64,
     /// Held by the one task of this server that erases rows of purged forms.
@@ -105,29 +122,56 @@ impl Deref for PostgresStore {
 impl PostgresStore {
     /// Opens the store in the database at `url`, and creates its tables if they are missing.
     pub async fn open(url: &str, pool: CpuPool, random: Arc<dyn Random>) -> Result<Self, OpenError> {
-        let connections = connection::new_pool(url)?;
-        let mut lot = [0; 8];
-        random.fill(&mut lot);
-        let shard = (u64::from_be_bytes(lot) % SHARDS.unsigned_abs() as u64) as i16;
-        let (cached, latest_id) = (CachedRows::default(), AtomicI64::new(i64::MIN));
-        let database = Database {
-            pool: connections,
-            context: Arc::new(Context { random, pool, cached, shard, latest_id, purging: Mutex::default() }),
-        };
-        database.migrate().await?;
-        let batchers = Arc::new(Batchers::new(&database));
-        let store = Self { database, batchers };
+        let database = Database::connect(url, pool, random)?;
+        database.migrate().await.map_err(refused)?;
+        let store = Self { batchers: Arc::new(Batchers::new(&database)), database };
+        store.background(store.database.clone().watch_health());
         store.resume_purges();
         Ok(store)
     }
 
+    /// Opens the store in the database at `url` to read it. Nothing is done in the background.
+    ///
+    /// # Errors
+    /// If it does not have the tables of this version of the program.
+    pub async fn open_existing(url: &str, pool: CpuPool, random: Arc<dyn Random>) -> Result<Self, OpenError> {
+        let database = Database::connect(url, pool, random)?;
+        database.check_version().await.map_err(refused)?;
+        Ok(Self { batchers: Arc::new(Batchers::new(&database)), database })
+    }
+
     /// Runs `work` in the background. What it does not finish is continued by maintenance.
     fn background(&self, work: impl Future<Output = Result<(), StoreError>> + Send + 'static) {
-        tokio::spawn(async move {
-            if let Err(error) = work.await {
-                tracing::warn!(%error, "work in the background was interrupted, and is continued within an hour");
-            }
-        });
+        self.context.tasks.spawn(work);
+    }
+}
+
+impl Database {
+    fn connect(url: &str, pool: CpuPool, random: Arc<dyn Random>) -> Result<Self, OpenError> {
+        let mut lot = [0; 8];
+        SystemRandomness.fill(&mut lot);
+        let context = Context {
+            random,
+            pool,
+            cached: CachedRows::default(),
+            shard: (u64::from_be_bytes(lot) % SHARDS.unsigned_abs() as u64) as i16,
+            server: i64::from_be_bytes(lot),
+            health: watch::Sender::default(),
+            tasks: Tasks::default(),
+            latest_id: AtomicI64::new(i64::MIN),
+            purging: Mutex::default(),
+        };
+        Ok(Self { pool: connection::new_pool(url)?, context: Arc::new(context) })
+    }
+}
+
+/// Distinguishes what the database refuses from what it could not answer.
+fn refused(error: OpenError) -> OpenError {
+    let OpenError::Store(StoreError::Io(cause)) = &error else { return error };
+    let refusal = cause.get_ref().and_then(|cause| cause.downcast_ref::<tokio_postgres::Error>());
+    match refusal.and_then(tokio_postgres::Error::as_db_error) {
+        Some(refusal) => OpenError::Refused(refusal.message().to_owned()),
+        None => OpenError::Refused(transaction::with_causes(cause)),
     }
 }
 

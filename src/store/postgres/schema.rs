@@ -31,6 +31,19 @@ impl Database {
     }
 }
 
+impl Database {
+    /// Checks that the tables have the version of this program.
+    pub(super) async fn check_version(&self) -> Result<(), OpenError> {
+        let known = MIGRATIONS.len();
+        match self.read(|session| async move { version(&session).await }).await? {
+            0 => Err(OpenError::Empty),
+            found if found < known => Err(OpenError::Older),
+            found if found > known => Err(OpenError::Newer { found, known }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The version of the schema; 0 in an empty database.
 async fn version(session: &Tx) -> Result<usize> {
     let table = "SELECT 1 FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'settings'";

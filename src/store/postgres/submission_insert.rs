@@ -264,7 +264,7 @@ impl<'a> NewRows<'a> {
             |read: fn(&NewRow) -> &str| self.rows.iter().map(|(.., row)| read(row)).collect::<Vec<_>>();
         let forms: Vec<_> = self.rows.iter().map(|(form, ..)| *form).collect();
         let ids: Vec<_> = self.rows.iter().map(|(_, id, ..)| *id).collect();
-        let versions: Vec<_> = self.rows.iter().map(|(.., row)| row.form_version.cast_signed()).collect();
+        let versions: Vec<_> = self.rows.iter().map(|(.., row)| i64::from(row.form_version)).collect();
         let answers = column(|row| &row.answers);
         let metadata: Vec<_> = self.rows.iter().map(|(.., row)| row.metadata.as_deref()).collect();
         let quarantined_at = |(_, _, now, row): &(_, _, Timestamp, &NewRow)| {
@@ -273,7 +273,7 @@ impl<'a> NewRows<'a> {
         let deleted: Vec<_> = self.rows.iter().map(quarantined_at).collect();
         let sql = "INSERT INTO submissions (form, id, form_version, answers, metadata, deleted_at, is_quarantined)
                    SELECT form, id, form_version, answers, metadata, deleted_at, deleted_at IS NOT NULL
-                   FROM (SELECT unnest($1::BYTEA[]) AS form, unnest($2::BYTEA[]) AS id, unnest($3::INT[]) AS form_version,
+                   FROM (SELECT unnest($1::BYTEA[]) AS form, unnest($2::BYTEA[]) AS id, unnest($3::BIGINT[]) AS form_version,
                        unnest($4::TEXT[]) AS answers, unnest($5::TEXT[]) AS metadata,
                        unnest($6::BIGINT[]) AS deleted_at) new";
         tx.execute(sql, &[&forms, &ids, &versions, &answers, &metadata, &deleted]).await.map(drop)

@@ -5,6 +5,7 @@ use std::ops::Bound;
 use tokio_postgres::Row;
 
 use super::PostgresStore;
+use super::values::number;
 use crate::domain::submission::filter::{Order, SubmissionFilter};
 use crate::domain::submission::{EditInfo, Submission, SubmissionStatus};
 use crate::id::{FormId, SubmissionId};
@@ -38,17 +39,16 @@ pub(super) struct SubmissionSearch {
 }
 
 pub(super) fn submission(row: &Row) -> Submission {
-    let edits: i32 = row.get(6);
     let edited_at: Option<_> = row.get(7);
     let is_quarantined: bool = row.get(3);
     Submission {
         form: row.get(0),
         id: row.get(1),
-        form_version: row.get::<_, i32>(2).cast_unsigned(),
+        form_version: number(row, 2),
         status: if is_quarantined { SubmissionStatus::Quarantined } else { SubmissionStatus::Completed },
         answers: row.get::<_, &str>(4).into(),
         metadata: row.get::<_, Option<&str>>(5).map(Into::into),
-        edited: edited_at.map(|at| EditInfo { at, count: edits.cast_unsigned() }),
+        edited: edited_at.map(|at| EditInfo { at, count: number(row, 6) }),
         deleted_at: row.get(8),
     }
 }

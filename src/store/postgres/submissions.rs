@@ -6,6 +6,7 @@ use super::counters::{self, Lock};
 use super::submission_insert::{NewRow, QueuedSubmission, open_form};
 use super::submission_search::{COLUMNS, Place, SubmissionSearch, submission};
 use super::transaction::Tx;
+use super::values::number;
 use super::{PostgresStore, cached_rows, events, idempotency};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
@@ -158,14 +159,14 @@ impl Submissions for PostgresStore {
         let sql = "SELECT number, answers, metadata, replaced_at FROM replaced_states
                    WHERE form = $1 AND submission = $2 AND number < $3 ORDER BY number DESC LIMIT 1";
         let (form, id) = (submission.form.id, submission.id);
-        let (mut rows, mut bytes, mut before) = (Vec::new(), 0, before.map_or(i32::MAX, u32::cast_signed));
+        let (mut rows, mut bytes, mut before) = (Vec::new(), 0, before.map_or(i64::MAX, i64::from));
         let mut next = None;
         // One at a time, because each may be large.
         loop {
             let read = |tx: Tx| async move { tx.query_opt(sql, &[&form, &id, &before]).await };
             let Some(row) = self.read(read).await? else { break };
             let state = ReplacedState {
-                number: row.get::<_, i32>(0).cast_unsigned(),
+                number: number(&row, 0),
                 answers: row.get::<_, &str>(1).into(),
                 metadata: row.get::<_, Option<&str>>(2).map(Into::into),
                 replaced_at: row.get(3),
@@ -175,7 +176,7 @@ impl Submissions for PostgresStore {
                 next = rows.last().map(|last: &ReplacedState| last.number);
                 break;
             }
-            before = state.number.cast_signed();
+            before = state.number.into();
             rows.push(state);
         }
         Ok(Some(Page { rows, next }))
@@ -205,7 +206,7 @@ impl Submissions for PostgresStore {
                 let sql = "UPDATE submissions SET answers = $3, metadata = $4, edits = $5, edited_at = $6
                            WHERE form = $1 AND id = $2";
                 let (answers, metadata) = (&*edit.answers, edit.metadata.as_deref());
-                let count = edited.count.cast_signed();
+                let count = i64::from(edited.count);
                 tx.execute(sql, &[&form.id, id, &answers, &metadata, &count, &edited.at]).await?;
                 let (answers, metadata) = (edit.answers.clone(), edit.metadata.clone());
                 let new = Submission { answers, metadata, edited: Some(edited), ..old };
@@ -397,10 +398,10 @@ pub(super) async fn find_original(tx: &Tx, form: FormId, id: SubmissionId) -> Re
 async fn read_as_of_edit(tx: &Tx, now: Submission, count: u32) -> Result<Submission> {
     let sql = "SELECT form_version, answers, metadata, edited_at FROM replaced_states
                WHERE form = $1 AND submission = $2 AND number = $3";
-    let row = tx.query_opt(sql, &[&now.form, &now.id, &count.cast_signed()]).await?;
+    let row = tx.query_opt(sql, &[&now.form, &now.id, &i64::from(count)]).await?;
     Ok(match row {
         Some(row) => Submission {
-            form_version: row.get::<_, i32>(0).cast_unsigned(),
+            form_version: number(&row, 0),
             answers: row.get::<_, &str>(1).into(),
             metadata: row.get::<_, Option<&str>>(2).map(Into::into),
             edited: row.get::<_, Option<Timestamp>>(3).map(|at| EditInfo { at, count }),
@@ -432,7 +433,7 @@ async fn keep_state(tx: &Tx, old: &Submission, now: Timestamp) -> Result<()> {
     let sql = "INSERT INTO replaced_states
                (form, submission, number, form_version, answers, metadata, edited_at, replaced_at)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    let (number, version) = (old.edits().cast_signed(), old.form_version.cast_signed());
+    let (number, version) = (i64::from(old.edits()), i64::from(old.form_version));
     let (answers, metadata) = (&*old.answers, old.metadata.as_deref());
     let edited_at = old.edited.map(|edited| edited.at);
     tx.execute(sql, &[&old.form, &old.id, &number, &version, &answers, &metadata, &edited_at, &now])

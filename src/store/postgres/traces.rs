@@ -55,7 +55,7 @@ impl PostgresStore {
         query: SubmissionQuery,
     ) -> Result<Result<SubmissionFilter, Vec<crate::domain::validation::violation::Violation>>> {
         let sql = "SELECT data FROM form_versions WHERE form = $1 AND number = $2";
-        let read = |tx: Tx| async move { tx.query_opt(sql, &[&form, &version.cast_signed()]).await };
+        let read = |tx: Tx| async move { tx.query_opt(sql, &[&form, &i64::from(version)]).await };
         let missing = || StoreError::Missing(format!("version {version} of {form}"));
         let row = self.read(read).await?.ok_or_else(missing)?;
         let stored: StoredVersion = from_json("a version", row.get::<_, &str>(0).as_bytes())?;
@@ -75,7 +75,7 @@ impl PostgresStore {
     ) -> Result<()> {
         let sql = "SELECT submission, number, answers, metadata FROM replaced_states
                    WHERE form = $1 AND (submission, number) > ($2, $3) ORDER BY submission, number LIMIT $4";
-        let mut after = (SubmissionId::ZERO, i32::MIN);
+        let mut after = (SubmissionId::ZERO, i64::MIN);
         while traces.len() <= limit {
             let (submission, number) = after;
             let read = |tx: Tx| async move { tx.query(sql, &[&form, &submission, &number, &STATES]).await };

@@ -8,13 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use deadpool_postgres::{Object, PoolError};
+use deadpool_postgres::{Object, PoolError, TimeoutType};
+use futures_util::TryStreamExt;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 use super::Database;
+use crate::id::Random;
+use crate::secret::SystemRandomness;
 use crate::store::step::{Step, Stop, step_result};
 use crate::store::{Result, StepResult, StoreError};
 
@@ -23,6 +26,9 @@ const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Longest waits before a step is tried again, in milliseconds: half of it at least.
 const BACKOFF: [u64; 6] = [4, 16, 50, 100, 250, 500];
+
+/// The time of the database in milliseconds since 1970-01-01T00:00:00Z.
+pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT";
 
 pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
@@ -52,6 +58,17 @@ impl Session {
         let client = self.client.as_ref().ok_or_else(closed)?;
         let statement = client.prepare_cached(sql).await.map_err(explain)?;
         client.execute(&statement, params).await.map_err(explain)
+    }
+
+    /// Passes each row to `visit`, of however many.
+    pub(super) async fn for_each(&self, sql: &str, mut visit: impl FnMut(&Row)) -> Result<()> {
+        let client = self.client.as_ref().ok_or_else(closed)?;
+        let rows = client.query_raw(sql, std::iter::empty::<&str>()).await.map_err(explain)?;
+        let mut rows = std::pin::pin!(rows);
+        while let Some(row) = rows.try_next().await.map_err(explain)? {
+            visit(&row);
+        }
+        Ok(())
     }
 
     fn set_idle(&self, is_idle: bool) {
@@ -95,7 +112,7 @@ impl Database {
         F: Future<Output = Step<T>>,
     {
         let mut mark = [0; 16];
-        self.context.random.fill(&mut mark);
+        SystemRandomness.fill(&mut mark);
         let mut unknown = None;
         let mut tries = Tries::new();
         loop {
@@ -155,9 +172,22 @@ impl Database {
         }
     }
 
+    /// Runs reads that take long: once, and without a deadline.
+    pub(super) async fn scan<T, F>(&self, work: impl FnOnce(Tx) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let session = self.session().await?;
+        session.set_idle(false);
+        let value = work(Arc::clone(&session)).await;
+        session.set_idle(true);
+        value
+    }
+
     async fn session(&self) -> Result<Tx> {
         let client = self.pool.get().await.map_err(|error| match error {
-            PoolError::Timeout(_) => StoreError::Overloaded,
+            PoolError::Timeout(TimeoutType::Wait) => StoreError::Overloaded,
+            PoolError::Backend(error) => explain(error),
             error => StoreError::Interrupted(with_causes(&error)),
         })?;
         Ok(Arc::new(Session { client: Some(client), is_idle: AtomicBool::new(true) }))
@@ -238,10 +268,11 @@ fn give_up(last: Option<StoreError>) -> StoreError {
 
 /// Maps an error of the database. What may succeed when the transaction is carried out again is [`StoreError::Interrupted`].
 fn explain(error: Error) -> StoreError {
-    const INTERRUPTIONS: [SqlState; 10] = [
+    const INTERRUPTIONS: [SqlState; 11] = [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
         SqlState::UNIQUE_VIOLATION, // somebody else has just written it: the next attempt reads that
+        SqlState::IN_FAILED_SQL_TRANSACTION, // a statement that was sent at the same time has failed
         SqlState::LOCK_NOT_AVAILABLE,
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,

@@ -3,6 +3,7 @@
 use bytes::BytesMut;
 use std::error::Error;
 
+use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use crate::clock::Timestamp;
@@ -71,4 +72,9 @@ impl ToSql for KeyId {
     }
 
     to_sql_checked!();
+}
+
+/// Reads a number of 32 bits, which is a BIGINT because the database knows none without a sign.
+pub(super) fn number(row: &Row, column: usize) -> u32 {
+    u32::try_from(row.get::<_, i64>(column)).unwrap_or(u32::MAX)
 }

@@ -36,7 +36,10 @@ pub(crate) const SHORT: SendLimits = SendLimits {
 
 /// A policy that allows these networks besides public addresses.
 pub(crate) fn allowing(networks: &[&str]) -> AddressPolicy {
-    AddressPolicy { allowed: networks.iter().map(|network| network.parse().unwrap()).collect() }
+    AddressPolicy {
+        allowed: networks.iter().map(|network| network.parse().unwrap()).collect(),
+        ..AddressPolicy::default()
+    }
 }
 
 /// A resolver with the same addresses for every name.

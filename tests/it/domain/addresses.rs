@@ -4,7 +4,10 @@ use forms::domain::integration::address::AddressPolicy;
 use url::Url;
 
 fn policy(allowed: &[&str]) -> AddressPolicy {
-    AddressPolicy { allowed: allowed.iter().map(|network| network.parse().unwrap()).collect() }
+    AddressPolicy {
+        allowed: allowed.iter().map(|network| network.parse().unwrap()).collect(),
+        ..AddressPolicy::default()
+    }
 }
 
 fn is_accepted(policy: &AddressPolicy, url: &str) -> bool {

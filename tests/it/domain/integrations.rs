@@ -328,7 +328,8 @@ fn paths_are_unique_and_a_type_is_kept() {
 
 #[test]
 fn a_stored_url_that_is_no_longer_allowed_is_not_in_the_way() {
-    let allowing = AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()] };
+    let allowing =
+        AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()], ..AddressPolicy::default() };
     let context = DefinitionContext { policy: &allowing, ..definition_context(at(1_000)) };
     let body = json::parse(r#"{"type":"webhook","url":"http://127.0.0.1:9000/"}"#).unwrap();
     let made = Integration::create(&body, &[], &questions(), context).unwrap().0;

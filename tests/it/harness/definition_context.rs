@@ -11,7 +11,7 @@ use forms::vault::Vault;
 
 pub(crate) static VAULT: LazyLock<Vault> = LazyLock::new(|| Vault::new(&Secret::new([7; 32])));
 
-static POLICY: AddressPolicy = AddressPolicy { allowed: Vec::new() };
+static POLICY: AddressPolicy = AddressPolicy { allowed: Vec::new(), forbids_files: false };
 
 /// A context at `now` in which only public addresses may be called.
 pub(crate) fn definition_context(now: Timestamp) -> DefinitionContext<'static> {

@@ -408,7 +408,8 @@ impl Server {
         mailer: Arc<dyn Mailer>,
         google: GoogleEndpoints,
     ) -> Self {
-        let policy = AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()] };
+        let policy =
+            AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()], ..AddressPolicy::default() };
         let settings = DeliverySettings { policy, google, ..self.app.deliveries.settings.clone() };
         let store = Arc::clone(&self.store);
         let (vault, clock, random) = (VAULT.clone(), self.clock.clone(), self.random.clone());

@@ -66,7 +66,8 @@ fn replace_of_server(session: &Session, url: &Url, id: KeyId, text: &str) -> Res
     let servers = session.running_servers();
     let has_it = |server: &&RunningServer| server.is_at(url) && id_of(server.key.reveal()) == Some(id);
     let Some(server) = servers.iter().find(has_it) else { return Ok(false) };
-    write_file(session, &server.data, text)?;
+    let Some(data) = &server.data else { return Ok(false) };
+    write_file(session, data, text)?;
     Ok(true)
 }
 

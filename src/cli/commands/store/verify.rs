@@ -1,6 +1,6 @@
 //! `forms store verify`.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::Args;
 
@@ -10,7 +10,8 @@ use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::connection::local_store::{expect_store, open_error};
 use crate::cli::connection::target;
 use crate::cli::output::humanize::count_noun;
-use crate::server::ServerError;
+use crate::config::StoreLocation;
+use crate::server::{ServerError, verify_database};
 use crate::store::check_journal;
 
 /// Check the files of the store
@@ -22,22 +23,35 @@ index with the journal, and rebuilds a wrong index at once. With --data nothing
 is changed, and the index is not read: a server compares it after each start.
 If a running server of yours has the directory, the server is asked.
 
-Prints a line for each damage: file, offset, and what it is; exit code 1 if
-there is any.
+Of a database, every row is read, and counters and references are compared
+with what they are about. With --store nothing is changed.
+
+Prints a line for each damage: file or table, offset, and what it is; exit code
+1 if there is any.
 
 Examples:
   forms store verify
-  forms store verify --data ./store")]
-pub struct Verify {}
+  forms store verify --data ./store
+  forms store verify --store postgres://forms@db.example.com/forms")]
+pub struct Verify {
+    /// Database to verify without a server [env: FORMS_STORE]
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+}
 
 impl Run for Verify {
     const COLUMNS: Columns = Columns::Fixed(&["files", "writes", "rows", "damage"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let data = target::data(&session.global, &session.environment)?.map(|data| data.value);
-        let server = |data: &PathBuf| session.running_servers().into_iter().find(|one| one.holds(data));
-        let (check, name) = match data {
-            Some(data) if server(&data).is_none() => {
+        let location = target::store(&session.global, &session.environment, self.store.as_deref())?;
+        let server = |data: &Path| session.running_servers().into_iter().find(|one| one.holds(data));
+        let (check, name) = match location {
+            Some(StoreLocation::Database(ref url)) => {
+                let name = location.as_ref().map(ToString::to_string).unwrap_or_default();
+                let check = verify_database(url.reveal()).await;
+                (check.map_err(|error| open_error(Path::new(&name), error, ""))?.into(), name)
+            }
+            Some(StoreLocation::Folder(data)) if server(&data).is_none() => {
                 expect_store(&data)?;
                 let name = data.display().to_string();
                 let check = move || {
@@ -46,8 +60,9 @@ impl Run for Verify {
                 };
                 (read_input(check).await?.into(), name)
             }
-            data => {
-                if let Some(server) = data.as_ref().and_then(server) {
+            location => {
+                let data = location.as_ref().and_then(StoreLocation::folder);
+                if let Some(server) = data.and_then(server) {
                     session.use_target(target::running(server)?);
                 }
                 (ask(session).await?, session.target_name()?)
@@ -56,7 +71,10 @@ impl Run for Verify {
         let line = |damage: &DamageView| format!("{}\t{}\t{}\n", damage.file, damage.offset, damage.what);
         session.output.object(&check, || check.damage.iter().map(line).collect())?;
         let parts = [(check.files, "file"), (check.writes, "write"), (check.rows, "compacted row")];
-        let read = parts.map(|(count, noun)| count_noun(count, noun)).join(", ");
+        let read = match check.files {
+            0 => count_noun(check.rows, "row"),
+            _ => parts.map(|(count, noun)| count_noun(count, noun)).join(", "),
+        };
         match check.damage.len() {
             0 => session.output.success(&format!("no damage: {read}")),
             places => return Err(CliError::Damaged { data: name, places }),

@@ -45,6 +45,9 @@ impl Integration {
         let DefinitionInput { pointer, current, questions, context, .. } = input;
         let mut members = Fields::open(value, pointer, "the integration", violations)?;
         let integration_type = read_type(&mut members, current);
+        if current.is_none() && context.policy.forbids_files {
+            check_no_file(&mut members, integration_type);
+        }
         check_name(&mut members);
         let enabled = members.flag("enabled").unwrap_or(true);
         let events = read_events(&mut members, integration_type);
@@ -105,6 +108,15 @@ pub(super) fn name_of(item: &Value, is_taken: impl Fn(&str) -> bool) -> Option<S
     let base = item.get("type")?.as_str()?;
     let numbered = (2..).map(|number| format!("{base}-{number}"));
     std::iter::once(base.to_owned()).chain(numbered).find(|name| !is_taken(name))
+}
+
+fn check_no_file(fields: &mut Fields<'_, '_>, integration_type: Option<IntegrationType>) {
+    if integration_type == Some(IntegrationType::CsvFile) {
+        let message =
+            "this server stores in a database and writes no CSV files: a file is on one machine's disk";
+        let help = "use a webhook or a spreadsheet, or export: forms responses export FORM -o csv";
+        fields.refuse("type", Rule::AddressNotAllowed, message).help = Some(help.to_owned());
+    }
 }
 
 fn check_name(fields: &mut Fields<'_, '_>) {

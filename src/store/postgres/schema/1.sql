@@ -88,11 +88,11 @@ CREATE TABLE counters (
 CREATE TABLE submissions (
     form BYTEA NOT NULL,
     id BYTEA NOT NULL,
-    form_version INT NOT NULL,
+    form_version BIGINT NOT NULL,
     is_quarantined BOOLEAN NOT NULL DEFAULT false,
     answers TEXT NOT NULL,
     metadata TEXT,
-    edits INT NOT NULL DEFAULT 0,
+    edits BIGINT NOT NULL DEFAULT 0,
     edited_at BIGINT,
     -- Of a quarantined one, when it arrived.
     deleted_at BIGINT,
@@ -105,8 +105,8 @@ CREATE INDEX submissions_trash ON submissions (form, id) WHERE deleted_at IS NOT
 CREATE TABLE replaced_states (
     form BYTEA NOT NULL,
     submission BYTEA NOT NULL,
-    number INT NOT NULL,
-    form_version INT NOT NULL,
+    number BIGINT NOT NULL,
+    form_version BIGINT NOT NULL,
     answers TEXT NOT NULL,
     metadata TEXT,
     edited_at BIGINT,
@@ -161,7 +161,7 @@ CREATE TABLE attempts (
     form BYTEA NOT NULL,
     event BYTEA NOT NULL,
     target BYTEA NOT NULL,
-    number INT NOT NULL,
+    number BIGINT NOT NULL,
     data TEXT NOT NULL,
     PRIMARY KEY (form, event, target, number)
 );

@@ -37,7 +37,7 @@ impl Writer {
         StoreUsage {
             journal_bytes: disk.list(JOURNAL).unwrap_or_default().into_iter().filter_map(size).sum(),
             index_bytes: indexes.size(INDEX),
-            free_bytes: disk.free_space().unwrap_or_default(),
+            free_bytes: Some(disk.free_space().unwrap_or_default()),
             is_compacting: self.is_compacting(),
             compacted_ago: None,
             erasure_due_in: None,
