@@ -16,6 +16,7 @@ use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, FormRef, IntegrationId, WorkspaceId};
 use crate::store::json::{from_json, to_text};
+use crate::store::search::SearchGoal;
 use crate::store::step::Stop;
 use crate::store::{
     FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, PAGE_BYTES, Page, QueueId, Restored, Result,
@@ -71,11 +72,14 @@ impl Forms for PostgresStore {
         after: Option<(Timestamp, FormId)>,
         limit: usize,
     ) -> Result<FormRows> {
-        self.search_forms(workspace, filter, after, limit).await
+        Ok(self.search_forms(workspace, filter, after, SearchGoal::Page(limit)).await?.into_page())
     }
 
     async fn count_forms(&self, workspace: WorkspaceId, filter: &FormFilter) -> Result<Option<u64>> {
-        self.count_matches(workspace, filter).await
+        match filter.matches_all() {
+            true => self.count_listed(workspace, filter.trashed).await.map(Some),
+            false => Ok(self.search_forms(workspace, filter, None, SearchGoal::Count).await?.into_count()),
+        }
     }
 
     async fn find_version(&self, form: FormRef, number: u32) -> Result<Option<StoredVersion>> {
@@ -159,7 +163,9 @@ impl Forms for PostgresStore {
                 |integration: &IntegrationId| QueueId { workspace, form: id.id, integration: *integration };
             removed.iter().map(queue).for_each(|queue| self.drop_queue(queue));
             revived.iter().map(queue).for_each(|queue| self.continue_revival(queue));
-            self.context.wake();
+            if !update.form.integrations.is_empty() {
+                self.context.wake();
+            }
         }
         Ok(replaced.map(drop))
     }
