@@ -29,7 +29,7 @@ pub(super) async fn open(
 ) -> Result<Arc<dyn Store>, ServerError> {
     let data = match &config.store {
         StoreLocation::Folder(data) => data,
-        StoreLocation::Database(url) => return database::open(url.reveal(), pool).await,
+        StoreLocation::Database(url) => return database::open(url.reveal(), config, pool).await,
     };
     let [groups, syncs, compactions] = [0; 3].map(|_| Arc::clone(metrics));
     let options = EngineOptions {
@@ -51,7 +51,7 @@ pub(super) async fn open(
 pub(super) async fn open_local(config: &Config, pool: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
     let data = match &config.store {
         StoreLocation::Folder(data) => data,
-        StoreLocation::Database(url) => return database::open(url.reveal(), pool).await,
+        StoreLocation::Database(url) => return database::open(url.reveal(), config, pool).await,
     };
     let options = EngineOptions {
         verify_index: false,
@@ -133,6 +133,7 @@ mod database {
     use tokio::time::sleep;
 
     use super::ServerError;
+    use crate::config::Config;
     use crate::cpu_pool::CpuPool;
     use crate::secret::SystemRandomness;
     use crate::store::postgres::{OpenError, PostgresStore};
@@ -142,7 +143,11 @@ mod database {
     const PAUSE: Duration = Duration::from_secs(1);
 
     /// Opens the store in the database at `url`, as soon as it can be reached.
-    pub(super) async fn open(url: &str, pool: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
+    pub(super) async fn open(
+        url: &str,
+        config: &Config,
+        pool: CpuPool,
+    ) -> Result<Arc<dyn Store>, ServerError> {
         let mut is_away = false;
         loop {
             match PostgresStore::open(url, pool.clone(), Arc::new(SystemRandomness)).await {
@@ -152,7 +157,10 @@ mod database {
                     }
                     sleep(PAUSE).await;
                 }
-                opened => return Ok(Arc::new(opened?)),
+                opened => {
+                    let schedule = config.delivery.retry_schedule.clone();
+                    return Ok(Arc::new(opened?.with_retry_schedule(schedule)));
+                }
             }
         }
     }
@@ -182,10 +190,11 @@ mod database {
     use std::sync::Arc;
 
     use super::ServerError;
+    use crate::config::Config;
     use crate::cpu_pool::CpuPool;
     use crate::store::{JournalCheck, Store};
 
-    pub(super) async fn open(_: &str, _: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
+    pub(super) async fn open(_: &str, _: &Config, _: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
         Err(unknown())
     }
 

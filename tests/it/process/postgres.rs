@@ -106,7 +106,8 @@ async fn a_server_stores_in_a_database() {
     assert!(list.status.success(), "{list:?}");
     assert!(String::from_utf8(list.stdout).unwrap().contains("Ada"));
     let csv = json!({"name": "file", "type": "csv_file", "path": "visits.csv"});
-    let refused = wire.call("POST", &format!("{form}/integrations"), &site.key(), Some(csv)).await.expect(422);
+    let refused =
+        wire.call("POST", &format!("{form}/integrations"), &site.key(), Some(csv)).await.expect(422);
     assert_eq!(refused["errors"][0]["code"], "address_not_allowed");
     for (method, path, status) in
         [("POST", "store/compact", 202), ("POST", "store/verify", 202), ("GET", "store/backup", 404)]
@@ -120,7 +121,13 @@ async fn a_server_stores_in_a_database() {
         again.env("FORMS_MASTER_KEY", MASTER_KEY).stderr(Stdio::null());
         again
     });
-    assert_eq!(wire.call("GET", &submissions, &site.key(), None).await.expect(200)["submissions"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        wire.call("GET", &submissions, &site.key(), None).await.expect(200)["submissions"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -142,7 +149,9 @@ async fn a_database_that_cannot_be_used_is_refused_at_once() {
     expect(refusal(&as_user("pass-word")), 70, "password authentication failed");
     expect(refusal(&site.url.replace("/postgres?", "/missing?")), 70, "\"missing\" does not exist");
     expect(refusal(&as_user("right")), 70, "the database refuses");
-    for (variable, part) in [("FORMS_MASTER_KEY", "openssl rand -base64 32"), ("", "invalid FORMS_MASTER_KEY")] {
+    for (variable, part) in
+        [("FORMS_MASTER_KEY", "openssl rand -base64 32"), ("", "invalid FORMS_MASTER_KEY")]
+    {
         let mut command = site.serve();
         match variable {
             "" => command.env("FORMS_MASTER_KEY", "short"),
@@ -239,7 +248,9 @@ async fn a_database_that_is_away_is_waited_for() {
     wait_for(listen, "ready").await.expect(200);
     wire.call("GET", "/api/v1/whoami", &site.key(), None).await.expect(200);
     let log = site.log();
-    for line in ["the database cannot be reached", "the database does not answer", "the database answers again"] {
+    for line in
+        ["the database cannot be reached", "the database does not answer", "the database answers again"]
+    {
         assert_eq!(log.matches(line).count(), 1, "{line}: {log}");
     }
 }
@@ -250,7 +261,10 @@ async fn servers_of_one_database_agree_at_once() {
     // Both find an empty database, and the file of the operator key missing.
     let mut starting = [site.serve(), site.serve()];
     let servers = std::thread::scope(|scope| {
-        starting.each_mut().map(|command| scope.spawn(|| Server::start(command).unwrap())).map(|one| one.join().unwrap())
+        starting
+            .each_mut()
+            .map(|command| scope.spawn(|| Server::start(command).unwrap()))
+            .map(|one| one.join().unwrap())
     });
     let wires = servers.each_ref().map(|server| ListeningServer::at(server.endpoint().address));
     let operator = site.key();
@@ -265,7 +279,8 @@ async fn servers_of_one_database_agree_at_once() {
     wires[0].call("DELETE", &path, &operator, None).await.expect(204);
     assert_eq!(wires[1].call("GET", "/api/v1/whoami", text, None).await.status, 401);
     let database = site.database().await;
-    let leases = database.query_one("SELECT count(*) FROM leases WHERE name = 'maintenance'", &[]).await.unwrap();
+    let leases =
+        database.query_one("SELECT count(*) FROM leases WHERE name = 'maintenance'", &[]).await.unwrap();
     assert_eq!(leases.get::<_, i64>(0), 1);
     let verified = site.command(&["store", "verify"]).output().unwrap();
     assert_eq!(verified.status.code(), Some(0), "{verified:?}");
