@@ -30,7 +30,7 @@ pub(super) async fn open(
 ) -> Result<Arc<dyn Store>, ServerError> {
     let data = match &config.store {
         StoreLocation::Folder(data) => data,
-        StoreLocation::Database(url) => return database::open(url.reveal(), pool).await,
+        StoreLocation::Database(url) => return database::open(url.reveal(), config, pool).await,
     };
     let [groups, syncs, compactions] = [0; 3].map(|_| Arc::clone(metrics));
     let options = EngineOptions {
@@ -52,7 +52,7 @@ pub(super) async fn open(
 pub(super) async fn open_local(config: &Config, pool: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
     let data = match &config.store {
         StoreLocation::Folder(data) => data,
-        StoreLocation::Database(url) => return database::open(url.reveal(), pool).await,
+        StoreLocation::Database(url) => return database::open(url.reveal(), config, pool).await,
     };
     let options = EngineOptions {
         verify_index: false,
@@ -195,6 +195,7 @@ mod database {
     use tokio::time::sleep;
 
     use super::ServerError;
+    use crate::config::Config;
     use crate::cpu_pool::CpuPool;
     use crate::secret::SystemRandomness;
     use crate::store::postgres::{OpenError, PostgresStore};
@@ -204,7 +205,11 @@ mod database {
     const PAUSE: Duration = Duration::from_secs(1);
 
     /// Opens the store in the database at `url`, as soon as it can be reached.
-    pub(super) async fn open(url: &str, pool: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
+    pub(super) async fn open(
+        url: &str,
+        config: &Config,
+        pool: CpuPool,
+    ) -> Result<Arc<dyn Store>, ServerError> {
         let mut is_away = false;
         loop {
             match PostgresStore::open(url, pool.clone(), Arc::new(SystemRandomness)).await {
@@ -214,7 +219,10 @@ mod database {
                     }
                     sleep(PAUSE).await;
                 }
-                opened => return Ok(Arc::new(opened?)),
+                opened => {
+                    let schedule = config.delivery.retry_schedule.clone();
+                    return Ok(Arc::new(opened?.with_retry_schedule(schedule)));
+                }
             }
         }
     }
@@ -253,10 +261,11 @@ mod database {
     use std::sync::Arc;
 
     use super::ServerError;
+    use crate::config::Config;
     use crate::cpu_pool::CpuPool;
     use crate::store::{JournalCheck, Store};
 
-    pub(super) async fn open(_: &str, _: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
+    pub(super) async fn open(_: &str, _: &Config, _: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
         Err(unknown())
     }
 
