@@ -27,6 +27,11 @@ install_packages() {
   [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"
 }
 
+# Installs PostgreSQL, whose programs Debian has outside the search path.
+install_postgres() {
+  compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || apt_install postgresql
+}
+
 # Runs a command that installs from the registry $1. If it fails, and the registry does not answer to the command $2 either,
 # the registry is away.
 install_from() {
@@ -67,17 +72,33 @@ install_tools() {
   fi
 }
 
-# Builds the server and runs it with an empty data directory until the script ends; sets FORMS_URL and FORMS_API_KEY.
+# Waits until the file $1 has something.
+wait_for() {
+  for _ in $(seq 100); do
+    [ ! -s "$1" ] || return 0
+    sleep 0.1
+  done
+}
+
+# Builds the server and runs it with an empty store until the script ends; sets FORMS_URL and FORMS_API_KEY. The store is a data
+# directory, or a database with FORMS_TEST_STORE=postgres.
 start_server() {
   cargo build --locked --quiet
   scratch=$(mktemp -d)
-  target/debug/forms serve --data "$scratch/store" --listen 127.0.0.1:0 "$@" >"$scratch/address" 2>"$scratch/log" &
+  mkdir "$scratch/store"
+  local store=(--data "$scratch/store")
+  if [ "${FORMS_TEST_STORE:-embedded}" = postgres ]; then
+    install_postgres
+    # Stops when this script ends, and closes the other end of its input.
+    exec 9> >(exec python3 tests/interop/postgres_rig.py >"$scratch/database")
+    wait_for "$scratch/database"
+    openssl rand -base64 32 >"$scratch/master-key"
+    store=(--store "$(<"$scratch/database")" --master-key-file "$scratch/master-key" --operator-key-file "$scratch/store/operator-key")
+  fi
+  target/debug/forms serve "${store[@]}" --listen 127.0.0.1:0 "$@" >"$scratch/address" 2>"$scratch/log" 9>&- &
   server=$!
   trap 'kill "$server"; wait "$server" || true; rm -rf "$scratch"' EXIT
-  for _ in $(seq 100); do
-    [ ! -s "$scratch/address" ] || break
-    sleep 0.1
-  done
+  wait_for "$scratch/address"
   FORMS_URL=$(<"$scratch/address")
   FORMS_API_KEY=$(<"$scratch/store/operator-key")
   export FORMS_URL FORMS_API_KEY

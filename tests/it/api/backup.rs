@@ -11,7 +11,7 @@ pub(super) const BACKUP: &str = "/api/v1/store/backup";
 
 /// Begins a backup that has more than the pieces which wait for a client, and receives none of them.
 pub(super) async fn begin_large() -> (Server, Response) {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let question = json!([{"type": "long_text", "title": "Story", "max_length": 60_000}]);
     let form = server.published_form(question).await;
     for _ in 0..40 {
@@ -23,7 +23,7 @@ pub(super) async fn begin_large() -> (Server, Response) {
 
 #[tokio::test]
 async fn a_backup_is_an_archive_of_what_is_stored() {
-    let (server, form) = Server::with_form().await;
+    let (server, form) = Server::embedded_with_form().await;
     server.submit(&form, json!({"q1": "hello"})).await;
     let response = server.get(BACKUP).header("accept", "application/x-tar").response().await;
     assert_eq!(response.status(), 200);

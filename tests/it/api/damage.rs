@@ -30,7 +30,7 @@ async fn a_damaged_or_missing_row_is_unavailable_until_the_index_is_rebuilt() {
         Some(cell)
     };
     for (kind, changed) in [(b'S', flipped as fn(Vec<u8>) -> Option<Vec<u8>>), (b'D', |_| None)] {
-        let (server, form) = Server::with_form().await;
+        let (server, form) = Server::embedded_with_form().await;
         let submission = server.submit(&form, json!({"q1": "hello"})).await;
         let below = if kind == b'S' { format!("/submissions/{submission}") } else { String::new() };
         let path = format!("/api/v1/forms/{form}{below}");

@@ -19,7 +19,7 @@ use forms::domain::form::definition::Definition;
 use forms::domain::validation::limits::Limits;
 use forms::http::router;
 use forms::server::{Local, open_local};
-use forms::store::Maintenance;
+use forms::store::Store;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{IndexProvider, SledIndexes};
 use forms::store::sled::engine::options::{EngineEvent, EngineOptions};
@@ -143,8 +143,8 @@ async fn a_request_to_a_store_of_format_1_is_replayed() {
     let (store, clock, random) = open_at(data, text("at"));
     let sender = Arc::new(RecordingSender::default());
     let deliveries = delivery_service(&store, &clock, &random, &sender, data);
-    let (shared, limits) = (Arc::new(store.clone()), Limits::default());
-    let app = Arc::new(App::new(shared, CpuPool::default(), clock, random, limits, deliveries));
+    let limits = Limits::default();
+    let app = Arc::new(App::new(store.clone(), CpuPool::default(), clock, random, limits, deliveries));
     let api = router(app, HttpSettings::default());
     let request = Request::post(text("path")).header("content-type", "application/json");
     let request = request.header("idempotency-key", text("key")).body(Body::from(text("body").to_owned()));
@@ -156,10 +156,10 @@ async fn a_request_to_a_store_of_format_1_is_replayed() {
 }
 
 /// Opens a store at this time.
-fn open_at(data: &Path, time: &str) -> (SledStore, Arc<ManualClock>, Arc<SeededRandom>) {
+fn open_at(data: &Path, time: &str) -> (Arc<dyn Store>, Arc<ManualClock>, Arc<SeededRandom>) {
     let (options, random) = (EngineOptions::default(), Arc::new(SeededRandom::new(1)));
     let store = SledStore::open(data, options, CpuPool::default(), random.clone(), Arc::new(|_| ()));
-    (store.unwrap(), Arc::new(ManualClock::at(time)), random)
+    (Arc::new(store.unwrap()), Arc::new(ManualClock::at(time)), random)
 }
 
 async fn deliveries(local: &Local) -> Vec<Value> {
@@ -310,7 +310,7 @@ async fn a_stored_form_that_exceeds_current_limits_still_works() {
     }
     let server = Server::start().await;
     let form = server.stored_form(Definition::read(&form, &Limits::UNLIMITED).unwrap()).await;
-    let server = server.with_index(|_| ()).await;
+    let server = server.reopened().await;
     let path = format!("/api/v1/forms/{form}");
     let change = json!({"title": "Still", "status": "published"});
     let shown = server.patch(&path, change).send().await.expect(200);

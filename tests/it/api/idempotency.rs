@@ -142,7 +142,7 @@ async fn a_replayed_restore_needs_the_object_but_none_of_its_state() {
             }
         };
         replays(&server).await;
-        server = server.with_index(|_| ()).await;
+        server = server.reopened().await;
         replays(&server).await;
         server.remove(path).await;
         // The reopened server has compiled nothing and its pool accepts no jobs: a replay needs no compilation.

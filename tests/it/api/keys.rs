@@ -152,6 +152,7 @@ async fn an_operator_lists_and_revokes_the_keys_of_another_workspace() {
     let server = Server::start().await;
     let other = server.post("/api/v1/workspaces", json!({"name": "Other"})).send().await.expect(201);
     let (workspace, admin) = (other["id"].as_str().unwrap(), other["key"].as_str().unwrap());
+    server.clock.advance(1);
     let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"], "workspace": workspace})).await;
     let there = format!("{KEYS}?workspace={workspace}");
     let operator = server.key_with(&[Scope::Operator]).await;
@@ -327,7 +328,7 @@ fn contains(folder: &Path, text: &[u8]) -> bool {
 
 #[tokio::test]
 async fn no_file_of_the_store_has_the_secret_of_a_key() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let form = server.draft_form(questions()).await;
     let send = async |path: &str, body: Value| {
         let made = server.post(path, body).header("idempotency-key", "same").send().await;
@@ -353,7 +354,7 @@ async fn last_use(server: &Server, id: &str) -> Value {
 
 #[tokio::test]
 async fn the_last_use_of_a_key_is_stored_by_the_minute_and_only_if_there_was_one() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
     assert_eq!(last_use(&server, &id).await, Value::Null);
     server.clock.set("2026-11-20T09:30:59.999Z");
@@ -371,13 +372,13 @@ async fn the_last_use_of_a_key_is_stored_by_the_minute_and_only_if_there_was_one
     assert!(journal(&server) == before, "a request wrote something");
     server.app.store_key_uses().await.unwrap();
     assert!(journal(&server) != before);
-    let server = server.with_index(|_| ()).await;
+    let server = server.reopened().await;
     assert_eq!(last_use(&server, &id).await, "2026-11-20T10:00:00.000Z");
 }
 
 #[tokio::test]
 async fn a_use_is_kept_while_others_are_written_and_if_they_cannot_be() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let (id, key) = create(&server, json!({"name": "CI", "scopes": ["read"]})).await;
     let write = loop {
         status(&server, &key).await;

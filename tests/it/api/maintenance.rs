@@ -30,7 +30,7 @@ async fn after_a_clock_jump_nothing_is_erased_for_24_hours() {
         assert_eq!(count_trashed(&server).await, 1, "hour {hour}");
         if hour % 5 == 0 {
             // Restarts do not shorten the wait.
-            server = server.with_index(|_| ()).await;
+            server = server.reopened().await;
             assert_eq!(server.app.maintain(DAYS).await.unwrap(), maintained);
         }
     }

@@ -4,6 +4,7 @@ mod authorization; // keys, scopes, other workspaces
 mod background_work; // long work on the CPU pool
 mod backup;
 mod batches; // many submissions in one request
+mod both_stores; // the same answers from either store
 mod connection_limits; // the number of connections, and which is closed for the next
 mod cors; // which web origins may read responses
 mod damage; // damaged rows of the index

@@ -107,10 +107,10 @@ async fn failures() -> Vec<(Code, TestResponse)> {
     broken.clock.set("1969-12-31T23:59:59Z");
     let closed = Server::start().await;
     closed.close_store().await;
-    let full = Server::start().await.with_full_disk().await;
+    let full = Server::embedded().await.with_full_disk().await;
     full.read(FORMS).await;
     let limits = PoolLimits { jobs: 0, max_wait: Duration::ZERO, ..PoolLimits::default() };
-    let busy = Server::start().await.with_pool(limits).await;
+    let busy = Server::embedded().await.with_pool(limits).await;
     let (backed_up, _in_progress) = backup::begin_large().await;
     vec![
         (Code::BackupInProgress, backed_up.get(backup::BACKUP).send().await),

@@ -5,7 +5,6 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use axum::http::Method;
-use forms::delivery::SendLimits;
 use serde_json::{Value, json};
 
 use super::rig::Rig;
@@ -18,7 +17,7 @@ async fn rig(path: &str) -> Rig {
 }
 
 async fn rig_with(integration: Value) -> Rig {
-    let rig = Rig::over_http(SendLimits::default()).await;
+    let rig = Rig::embedded().await;
     rig.server.integrate(&rig.form, integration).await;
     rig
 }
@@ -169,7 +168,7 @@ async fn a_condition_and_a_selection_of_answers_hold_for_every_row() {
 
 #[tokio::test]
 async fn cells_show_labels_or_values() {
-    let rig = Rig::over_http(SendLimits::default()).await;
+    let rig = Rig::embedded().await;
     let options = json!([{"value": "s", "label": "Soup"}, {"value": "c", "label": "Cake; =1"}]);
     let questions = json!([
         {"id": "one", "type": "single_choice", "title": "One", "options": options},

@@ -19,7 +19,16 @@ pub(super) struct Rig {
 impl Rig {
     /// Starts a server that delivers through `sender`.
     pub(super) async fn with_sender(sender: Arc<dyn Sender>) -> Self {
-        let server = Server::start().await.with_sender(sender);
+        Self::on(Server::start().await.with_sender(sender)).await
+    }
+
+    /// Starts a server on the embedded store that delivers over HTTP.
+    pub(super) async fn embedded() -> Self {
+        let sender = sender(SystemLookup, SendLimits::default());
+        Self::on(Server::embedded().await.with_sender(Arc::new(sender))).await
+    }
+
+    async fn on(server: Server) -> Self {
         let form = server.published_form(questions()).await;
         Self { server, form }
     }

@@ -45,7 +45,7 @@ pub(crate) fn each_seed(variable: &str, default: u64, mut test: impl FnMut(u64))
     };
     for seed in seeds {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| test(seed))) {
-            println!("to run it alone: FORMS_SEED={seed} cargo test --test it engine");
+            println!("to run it alone: FORMS_SEED={seed} cargo test --test it, with the name of this test");
             resume_unwind(panic);
         }
     }

@@ -33,10 +33,11 @@ use forms::domain::workspace::{ApiKey, Scope, Workspace};
 use forms::http::{ClientAddress, HttpService, router};
 use forms::id::{FormId, WorkspaceId};
 use forms::secret::KeyText;
+use forms::store::postgres::PostgresStore;
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::index::{Index, IndexProvider, SledIndexes};
 use forms::store::sled::engine::options::EngineOptions;
-use forms::store::{Forms, Keys, Maintenance, NewForm, NewKey, NewWorkspace, StepResult};
+use forms::store::{NewForm, NewKey, NewWorkspace, StepResult, Store};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -101,6 +102,44 @@ impl Clock for ManualClock {
 /// The time at which every test begins.
 pub(crate) const NOW: &str = "2026-11-20T09:00:00.000Z";
 
+/// Where the store of a server is, and what it draws from.
+struct Home {
+    /// The URL of the database; `None` if the store is in the data directory.
+    database: Option<String>,
+    random: Arc<SeededRandom>,
+}
+
+impl Home {
+    /// A new, empty one, as `FORMS_TEST_STORE` says.
+    async fn new() -> Self {
+        match std::env::var("FORMS_TEST_STORE").as_deref() {
+            Ok("postgres") => {
+                Self::database().await.expect("PostgreSQL is not installed; tests/run installs it")
+            }
+            Ok("embedded") | Err(_) => Self::embedded(),
+            Ok(other) => panic!("FORMS_TEST_STORE is {other:?}; expected one of: embedded, postgres"),
+        }
+    }
+
+    fn embedded() -> Self {
+        Self { database: None, random: Arc::new(SeededRandom::new(2)) }
+    }
+
+    /// A new schema of the database of the tests, if PostgreSQL is installed.
+    async fn database() -> Option<Self> {
+        Some(Self { database: Some(postgres::cluster()?.new_schema().await), ..Self::embedded() })
+    }
+
+    async fn open(&self, folder: &Path, pool: &CpuPool, options: EngineOptions) -> Arc<dyn Store> {
+        let random = self.random.clone();
+        if let Some(url) = &self.database {
+            return Arc::new(PostgresStore::open(url, pool.clone(), random).await.unwrap());
+        }
+        let options = EngineOptions { verify_index: false, preallocate: false, ..options };
+        Arc::new(SledStore::open(folder, options, pool.clone(), random, Arc::new(|_| ())).unwrap())
+    }
+}
+
 /// A server with one workspace.
 pub(crate) struct Server {
     pub(crate) api: HttpService,
@@ -111,16 +150,34 @@ pub(crate) struct Server {
     pub(crate) settings: HttpSettings,
     /// Receives what integrations send.
     pub(crate) sender: Arc<RecordingSender>,
-    store: SledStore,
+    store: Arc<dyn Store>,
     workspace: WorkspaceId,
     random: Arc<SeededRandom>,
+    home: Home,
     folder: tempfile::TempDir,
 }
 
 impl Server {
-    /// Starts a server with the default settings.
+    /// Starts a server with the default settings, on the store that `FORMS_TEST_STORE` names.
     pub(crate) async fn start() -> Self {
         Self::with_settings(HttpSettings::default()).await
+    }
+
+    /// Starts a server on the embedded store, for what only that has.
+    pub(crate) async fn embedded() -> Self {
+        Self::on(Home::embedded(), HttpSettings::default()).await
+    }
+
+    /// Starts a server on the embedded store, with a published form of [`questions`], and returns its id too.
+    pub(crate) async fn embedded_with_form() -> (Self, String) {
+        let server = Self::embedded().await;
+        let form = server.published_form(questions()).await;
+        (server, form)
+    }
+
+    /// Starts a server on a database of its own, if PostgreSQL is installed.
+    pub(crate) async fn on_database() -> Option<Self> {
+        Some(Self::on(Home::database().await?, HttpSettings::default()).await)
     }
 
     /// Starts a server with a published form of [`questions`], and returns its id too.
@@ -131,23 +188,33 @@ impl Server {
     }
 
     pub(crate) async fn with_settings(settings: HttpSettings) -> Self {
+        Self::on(Home::new().await, settings).await
+    }
+
+    async fn on(home: Home, settings: HttpSettings) -> Self {
         let random = Arc::new(SeededRandom::new(1));
         let folder = tempfile::tempdir().unwrap();
         let pool = CpuPool::default();
-        let store = open(&folder, &random, &pool, EngineOptions::default());
+        let store = home.open(folder.path(), &pool, EngineOptions::default()).await;
         let clock = Arc::new(ManualClock::at(NOW));
         let key = KeyText::draw(&*random);
-        bootstrap(&store, &key, &*random, clock.now()).await.unwrap();
+        bootstrap(&*store, &key, &*random, clock.now()).await.unwrap();
         let workspace = store.find_key(key.id()).await.unwrap().unwrap().workspace;
         let sender = Arc::new(RecordingSender::default());
         let deliveries = delivery_service(&store, &clock, &random, &sender, folder.path());
         let (app, api) = mount(&store, pool, deliveries, &clock, &random, &settings);
         let key = key.reveal().to_owned();
-        Self { api, app, clock, key, settings, sender, store, workspace, random, folder }
+        Self { api, app, clock, key, settings, sender, store, workspace, random, home, folder }
     }
 
-    /// Reopens the store as if the disk were full.
+    /// Closes the store and opens it again.
+    pub(crate) async fn reopened(self) -> Self {
+        self.reopen(EngineOptions::default(), PoolLimits::default(), |_| ()).await
+    }
+
+    /// Reopens the embedded store as if the disk were full.
     pub(crate) async fn with_full_disk(self) -> Self {
+        assert!(self.home.database.is_none());
         let options = EngineOptions { min_free: u64::MAX, ..EngineOptions::default() };
         self.reopen(options, PoolLimits::default(), |_| ()).await
     }
@@ -157,8 +224,9 @@ impl Server {
         self.reopen(EngineOptions::default(), limits, |_| ()).await
     }
 
-    /// Reopens the store after changing its index directly.
+    /// Reopens the embedded store after changing its index directly.
     pub(crate) async fn with_index(self, change: impl FnOnce(&dyn Index)) -> Self {
+        assert!(self.home.database.is_none());
         let change = |folder: &Path| {
             let indexes = SledIndexes::new(folder, 4 << 20).unwrap();
             let index = indexes.open("index").unwrap();
@@ -175,13 +243,13 @@ impl Server {
         while_closed: impl FnOnce(&Path),
     ) -> Self {
         self.store.close().await.unwrap();
-        let Self { clock, key, settings, sender, workspace, random, folder, .. } = self;
+        let Self { clock, key, settings, sender, workspace, random, home, folder, .. } = self;
         while_closed(folder.path());
         let pool = CpuPool::new(pool_limits);
-        let store = open(&folder, &random, &pool, options);
+        let store = home.open(folder.path(), &pool, options).await;
         let deliveries = delivery_service(&store, &clock, &random, &sender, folder.path());
         let (app, api) = mount(&store, pool, deliveries, &clock, &random, &settings);
-        Self { api, app, clock, key, settings, sender, store, workspace, random, folder }
+        Self { api, app, clock, key, settings, sender, store, workspace, random, home, folder }
     }
 
     /// The data directory.
@@ -343,7 +411,7 @@ impl Server {
         let policy =
             AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()], ..AddressPolicy::default() };
         let settings = DeliverySettings { policy, google, ..self.app.deliveries.settings.clone() };
-        let store = Arc::new(self.store.clone());
+        let store = Arc::clone(&self.store);
         let (vault, clock, random) = (VAULT.clone(), self.clock.clone(), self.random.clone());
         let deliveries = DeliveryService::new(store, vault, sender, clock, random, settings);
         let deliveries = Arc::new(deliveries.with_mailer(mailer));
@@ -360,7 +428,7 @@ impl Server {
     /// Stores a quarantined submission to `form` and returns its id.
     pub(crate) async fn quarantine(&self, form: &str, answers: &str) -> String {
         let form = self.workspace.form(form.parse().unwrap());
-        quarantine_in(&self.store, form, answers, self.clock.now()).await.to_string()
+        quarantine_in(&*self.store, form, answers, self.clock.now()).await.to_string()
     }
 
     /// Serves the router on a free TCP port, over plain HTTP.
@@ -403,39 +471,29 @@ macro_rules! over_http_and_https {
 }
 pub(crate) use over_http_and_https;
 
-fn open(
-    folder: &tempfile::TempDir,
-    random: &Arc<SeededRandom>,
-    pool: &CpuPool,
-    options: EngineOptions,
-) -> SledStore {
-    let options = EngineOptions { verify_index: false, preallocate: false, ..options };
-    SledStore::open(folder.path(), options, pool.clone(), random.clone(), Arc::new(|_| ())).unwrap()
-}
-
 fn mount(
-    store: &SledStore,
+    store: &Arc<dyn Store>,
     pool: CpuPool,
     deliveries: Arc<DeliveryService>,
     clock: &Arc<ManualClock>,
     random: &Arc<SeededRandom>,
     settings: &HttpSettings,
 ) -> (Arc<App>, HttpService) {
-    let (store, limits) = (Arc::new(store.clone()), Limits::default());
+    let (store, limits) = (Arc::clone(store), Limits::default());
     let app = Arc::new(App::new(store, pool, clock.clone(), random.clone(), limits, deliveries));
     (app.clone(), router(app, settings.clone()))
 }
 
 /// Puts together deliveries that are sent to `sender`, with secrets sealed by a fixed key, and CSV files below `data`.
 pub(crate) fn delivery_service(
-    store: &SledStore,
+    store: &Arc<dyn Store>,
     clock: &Arc<ManualClock>,
     random: &Arc<SeededRandom>,
     sender: &Arc<RecordingSender>,
     data: &Path,
 ) -> Arc<DeliveryService> {
     let settings = DeliverySettings { exports: data.join("exports"), ..DeliverySettings::default() };
-    let (store, clock, random) = (Arc::new(store.clone()), clock.clone(), random.clone());
+    let (store, clock, random) = (Arc::clone(store), clock.clone(), random.clone());
     Arc::new(DeliveryService::new(store, VAULT.clone(), sender.clone(), clock, random, settings))
 }
 

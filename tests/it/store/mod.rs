@@ -13,6 +13,7 @@ mod form_search; // searches of forms without time, and outdated entries
 mod keys; // API keys, and deletion of workspaces
 mod model; // random operations compared with a model
 mod paging; // lists that are read during concurrent writes
+mod purges; // rows of a purged form in PostgreSQL
 mod quarantine; // submissions that may be spam: kept apart, released, erased
 mod search; // lists with a filter
 mod submissions; // submissions: stored, edited, trashed and restored
