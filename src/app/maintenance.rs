@@ -28,7 +28,7 @@ impl App {
         self.store.bring_forward(self.now()).await?;
         let outcome = match record.wait_millis {
             0 => {
-                self.store.prune_deliveries(self.now())?;
+                self.store.prune_deliveries(self.now()).await?;
                 MaintenanceOutcome::Erased(self.erase_expired().await? + self.empty_trash(days).await?)
             }
             millis => MaintenanceOutcome::Waiting { millis },

@@ -42,7 +42,9 @@ impl DeliveryService {
                 let integration = batch.queue.integration;
                 tracing::warn!(%integration, %error, "deliveries cannot be loaded");
                 sleep(STORE_BACKOFF).await;
-                return self.store.give_back(batch.queue, &batch.deliveries);
+                let not_sent = |delivery| FinishedAttempt { delivery, result: AttemptEnd::NotSent };
+                let finished = batch.deliveries.iter().cloned().map(not_sent).collect();
+                BatchOutcome { finished, ..BatchOutcome::default() }
             }
             Err(_panic) => {
                 let finished =

@@ -1,10 +1,12 @@
 //! The loop that carries out deliveries: claims what is due and starts a task for each send.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -26,18 +28,13 @@ impl DeliveryService {
     /// given back, as if they had not begun. Only one call may run at a time.
     pub async fn run(self: Arc<Self>, stop: impl Future<Output = ()>, grace: Duration) {
         let mut runner = Runner::new(self);
-        let mut stop = pin!(stop);
-        loop {
-            let wait = runner.start_due().await;
-            tokio::select! {
-                biased;
-                () = &mut stop => break,
-                Some(_) = runner.tasks.join_next() => while runner.tasks.try_join_next().is_some() {},
-                () = runner.service.store.due_changed() => {}
-                () = sleep(wait) => {}
+        match AssertUnwindSafe(runner.run(stop)).catch_unwind().await {
+            Ok(()) => runner.stop(grace).await,
+            Err(panic) => {
+                runner.stop(Duration::ZERO).await;
+                resume_unwind(panic)
             }
         }
-        runner.stop(grace).await;
     }
 
     /// Carries out what is due now, and returns once nothing is left that is due.
@@ -47,6 +44,7 @@ impl DeliveryService {
         while runner.tasks.join_next().await.is_some() {
             runner.start_due().await;
         }
+        runner.stop(Duration::ZERO).await;
     }
 }
 
@@ -57,18 +55,26 @@ struct Runner {
     tasks: JoinSet<()>,
 }
 
-impl Drop for Runner {
-    fn drop(&mut self) {
-        self.service.store.release(self.owner);
-    }
-}
-
 impl Runner {
     fn new(service: Arc<DeliveryService>) -> Self {
         let mut owner = [0; 8];
         service.random.fill(&mut owner);
         let dispatcher = service.dispatcher.clone();
         Self { service, owner: Owner::from_be_bytes(owner), dispatcher, tasks: JoinSet::new() }
+    }
+
+    async fn run(&mut self, stop: impl Future<Output = ()>) {
+        let mut stop = pin!(stop);
+        loop {
+            let wait = self.start_due().await;
+            tokio::select! {
+                biased;
+                () = &mut stop => return,
+                Some(_) = self.tasks.join_next() => while self.tasks.try_join_next().is_some() {},
+                () = self.service.store.due_changed() => {}
+                () = sleep(wait) => {}
+            }
+        }
     }
 
     /// Starts all sends that are due and have room. Returns how long to sleep until others are due.
@@ -125,9 +131,11 @@ impl Runner {
         slots.len() > 0
     }
 
+    /// Waits up to `grace` for the sends in progress, and releases what has not ended.
     async fn stop(mut self, grace: Duration) {
         let deadline = Instant::now() + grace;
         while let Ok(Some(_)) = timeout_at(deadline, self.tasks.join_next()).await {}
         self.tasks.shutdown().await;
+        self.service.store.release(self.owner).await;
     }
 }

@@ -171,7 +171,7 @@ pub enum ConfirmationPermit {
 pub trait Deliveries: Send + Sync {
     /// Claims deliveries that are due at `now` for `owner`, at most as many of each queue as `capacity` allows. Nobody else can
     /// claim them until they are finished or released; readers see them as in flight. Claims nothing of an integration that is
-    /// disabled or paused, and nothing of a form in the trash but deletions. A claim ends with the process.
+    /// disabled or paused, and nothing of a form in the trash but deletions. A claim ends with the process, or within minutes.
     async fn claim_due(&self, owner: Owner, now: Timestamp, capacity: &mut Capacity<'_>) -> Result<Claims>;
 
     /// Loads a delivery with what it sends.
@@ -189,10 +189,7 @@ pub trait Deliveries: Send + Sync {
     ) -> Result<Health>;
 
     /// Releases all claims of `owner`, as if they had never been made.
-    fn release(&self, owner: Owner);
-
-    /// Releases the claims of `deliveries` of one queue.
-    fn give_back(&self, queue: QueueId, deliveries: &[Delivery]);
+    async fn release(&self, owner: Owner);
 
     /// Waits until deliveries may have become due since the last call. Only one task may wait.
     async fn due_changed(&self);
@@ -250,7 +247,7 @@ pub trait Deliveries: Send + Sync {
     /// Makes the deliveries due that wait longer than their schedule says, because the clock was set back.
     async fn bring_forward(&self, now: Timestamp) -> Result<()>;
 
-    /// Erases, in the background, deliveries that ended long ago, dead ones after 30 days and others after 7, and permits of
-    /// confirmations after a day.
-    fn prune_deliveries(&self, now: Timestamp) -> Result<()>;
+    /// Erases deliveries that ended long ago, dead ones after 30 days and others after 7, and permits of confirmations after a
+    /// day; possibly in the background.
+    async fn prune_deliveries(&self, now: Timestamp) -> Result<()>;
 }

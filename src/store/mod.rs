@@ -9,6 +9,7 @@ mod error;
 mod json;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod queue;
 mod search;
 pub mod sled;
 mod step;

@@ -65,8 +65,9 @@ impl DeliveryService {
             sheet.write_header(&header).await?;
         }
         let own_time = self.started_at..=self.clock.now();
-        let may_exist =
-            |delivery: &Delivery| delivery.attempts > 0 || !own_time.contains(&delivery.created_at());
+        let may_exist = |delivery: &Delivery| {
+            delivery.attempts > 0 || delivery.may_be_sent || !own_time.contains(&delivery.created_at())
+        };
         let is_unsure = rows.iter().any(|(delivery, _)| may_exist(delivery));
         let ids = if is_unsure { sheet.read_ids().await? } else { HashSet::new() };
         let (mut appended, mut bytes, mut done) = (Vec::new(), 0, 0);

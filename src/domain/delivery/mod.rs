@@ -2,6 +2,7 @@
 
 pub mod attempt;
 pub mod classify;
+pub mod confirmation;
 pub mod error_code;
 pub mod health;
 pub mod lifecycle;
@@ -85,6 +86,9 @@ pub struct Delivery {
     pub to: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
+    /// Whether another server has claimed it before, and has not told how that attempt ended.
+    #[serde(skip)]
+    pub may_be_sent: bool,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -74,6 +74,18 @@ pub enum Subject {
 }
 
 impl Event {
+    /// The event that `submission` was completed, the one with the number `sequence` of its form.
+    pub fn of_completed(submission: Submission, sequence: u64) -> Self {
+        Self {
+            id: EventId::of_completed(submission.id),
+            event_type: EventType::SubmissionCompleted,
+            at: submission.submitted_at(),
+            sequence,
+            form: submission.form,
+            subject: Subject::Submission(Box::new(submission)),
+        }
+    }
+
     /// The submission that the event is about.
     pub fn submission(&self) -> Option<SubmissionId> {
         match &self.subject {

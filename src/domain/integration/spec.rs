@@ -21,6 +21,9 @@ pub struct IntegrationSpec {
     pub source: &'static str,
 }
 
+/// Longest time in milliseconds that an HTTP request takes.
+pub const HTTP_LIMIT_MS: i64 = 15_000;
+
 /// How deliveries are attempted.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
@@ -31,6 +34,8 @@ pub struct Pace {
     pub batch: usize,
     /// Milliseconds from one attempt to the next, as long as attempts succeed.
     pub interval_ms: i64,
+    /// Longest time in milliseconds that an attempt takes.
+    pub longest_ms: i64,
     /// Waits between attempts in milliseconds.
     pub schedule: &'static [i64],
 }

@@ -163,7 +163,9 @@ impl Forms for PostgresStore {
                 |integration: &IntegrationId| QueueId { workspace, form: id.id, integration: *integration };
             removed.iter().map(queue).for_each(|queue| self.drop_queue(queue));
             revived.iter().map(queue).for_each(|queue| self.continue_revival(queue));
-            self.context.wake();
+            if !update.form.integrations.is_empty() {
+                self.context.wake();
+            }
         }
         Ok(replaced.map(drop))
     }

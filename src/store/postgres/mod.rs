@@ -6,10 +6,17 @@
 //! Any number of servers may use one database. Nothing is kept in memory that another server could change, but compiled rows
 //! that are compared with the database whenever they are used.
 
+mod attempts;
 mod batcher;
 mod cached_rows;
+mod claims;
+mod confirmations;
 mod connection;
 mod counters;
+mod deliveries;
+mod delivery_list;
+mod delivery_rows;
+mod delivery_upkeep;
 mod events;
 mod form_search;
 mod forms;
@@ -17,8 +24,8 @@ mod idempotency;
 mod keys;
 mod maintenance;
 mod purges;
+mod queues;
 mod schema;
-mod stubs;
 mod submission_insert;
 mod submission_search;
 mod submissions;
@@ -37,8 +44,8 @@ use tokio::sync::{Mutex, watch};
 
 use self::batcher::Batcher;
 use self::cached_rows::CachedRows;
+use self::claims::DueSignal;
 use self::counters::SHARDS;
-use self::stubs::queues;
 use self::submission_insert::{QueuedSubmission, insert_queued};
 use self::tasks::Tasks;
 use crate::cpu_pool::CpuPool;
@@ -78,6 +85,8 @@ pub enum OpenError {
 pub struct PostgresStore {
     database: Database,
     batchers: Arc<Batchers>,
+    /// The operator's waits between attempts of deliveries, in milliseconds.
+    retry_schedule: Option<Arc<[i64]>>,
 }
 
 /// The connections, and what this process keeps beside the database.
@@ -92,6 +101,7 @@ struct Context {
     /// Where filters are evaluated.
     pool: CpuPool,
     cached: CachedRows,
+    due: DueSignal,
     /// The row of a form's counters that this server adds submissions to, so that servers do not wait for each other.
     shard: i16,
     /// Tells this server from others that hold leases.
@@ -124,9 +134,10 @@ impl PostgresStore {
     pub async fn open(url: &str, pool: CpuPool, random: Arc<dyn Random>) -> Result<Self, OpenError> {
         let database = Database::connect(url, pool, random)?;
         database.migrate().await.map_err(refused)?;
-        let store = Self { batchers: Arc::new(Batchers::new(&database)), database };
+        let store = Self { batchers: Arc::new(Batchers::new(&database)), database, retry_schedule: None };
         store.background(store.database.clone().watch_health());
         store.resume_purges();
+        store.resume_queues();
         Ok(store)
     }
 
@@ -137,7 +148,14 @@ impl PostgresStore {
     pub async fn open_existing(url: &str, pool: CpuPool, random: Arc<dyn Random>) -> Result<Self, OpenError> {
         let database = Database::connect(url, pool, random)?;
         database.check_version().await.map_err(refused)?;
-        Ok(Self { batchers: Arc::new(Batchers::new(&database)), database })
+        Ok(Self { batchers: Arc::new(Batchers::new(&database)), database, retry_schedule: None })
+    }
+
+    /// Returns the store with the operator's waits between attempts of deliveries, in milliseconds, instead of those of each
+    /// kind of integration.
+    #[must_use]
+    pub fn with_retry_schedule(self, schedule: Option<Vec<i64>>) -> Self {
+        Self { retry_schedule: schedule.map(Into::into), ..self }
     }
 
     /// Runs `work` in the background. What it does not finish is continued by maintenance.
@@ -154,6 +172,7 @@ impl Database {
             random,
             pool,
             cached: CachedRows::default(),
+            due: DueSignal::default(),
             shard: (u64::from_be_bytes(lot) % SHARDS.unsigned_abs() as u64) as i16,
             server: i64::from_be_bytes(lot),
             health: watch::Sender::default(),
@@ -176,7 +195,10 @@ fn refused(error: OpenError) -> OpenError {
 }
 
 impl Context {
-    fn wake(&self) {}
+    /// Tells whoever carries out deliveries that some may have become due.
+    fn wake(&self) {
+        self.due.wake();
+    }
 }
 
 impl Batchers {

@@ -37,7 +37,6 @@ impl Submissions for PostgresStore {
         now: Timestamp,
     ) -> Result<StepResult<SubmissionId>> {
         let stored = self.batchers.submissions.ask(QueuedSubmission::new(new, now)).await?;
-        self.context.wake();
         Ok(stored)
     }
 
@@ -69,7 +68,6 @@ impl Submissions for PostgresStore {
                 Ok(response)
             })
             .await?;
-        self.context.wake();
         Ok(stored)
     }
 
@@ -215,7 +213,6 @@ impl Submissions for PostgresStore {
                 Ok(new)
             })
             .await?;
-        self.context.wake();
         Ok(edited)
     }
 
@@ -237,7 +234,6 @@ impl Submissions for PostgresStore {
                 Ok(record_deletion(&tx, context, &live, id, now).await?)
             })
             .await?;
-        self.context.wake();
         Ok(trashed)
     }
 
@@ -279,7 +275,6 @@ impl Submissions for PostgresStore {
                 Ok(restored)
             })
             .await?;
-        self.context.wake();
         Ok(restored)
     }
 
@@ -303,7 +298,6 @@ impl Submissions for PostgresStore {
                 Ok(erase(&tx, form, &found, now).await?)
             })
             .await?;
-        self.context.wake();
         Ok(purged)
     }
 }

@@ -36,6 +36,8 @@ pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 pub(super) struct Session {
     client: Option<Object>,
     is_idle: AtomicBool,
+    /// Whether the transaction makes deliveries due.
+    wakes: AtomicBool,
 }
 
 /// A session, for work that may be done again. Work gets one of its own, because a future that borrows it could not be sent to
@@ -58,6 +60,11 @@ impl Session {
         let client = self.client.as_ref().ok_or_else(closed)?;
         let statement = client.prepare_cached(sql).await.map_err(explain)?;
         client.execute(&statement, params).await.map_err(explain)
+    }
+
+    /// Wakes whoever carries out deliveries once the transaction is committed.
+    pub(super) fn wake_after_commit(&self) {
+        self.wakes.store(true, Ordering::Relaxed);
     }
 
     /// Passes each row to `visit`, of however many.
@@ -190,7 +197,11 @@ impl Database {
             PoolError::Backend(error) => explain(error),
             error => StoreError::Interrupted(with_causes(&error)),
         })?;
-        Ok(Arc::new(Session { client: Some(client), is_idle: AtomicBool::new(true) }))
+        Ok(Arc::new(Session {
+            client: Some(client),
+            is_idle: AtomicBool::new(true),
+            wakes: AtomicBool::new(false),
+        }))
     }
 
     async fn attempt<T, F>(&self, mark: &[u8; 16], work: &impl Fn(Tx) -> F) -> Attempt<T>
@@ -214,7 +225,11 @@ impl Database {
                 return Attempt::Stopped(stop);
             }
         };
-        match session.run("COMMIT").await {
+        let committed = session.run("COMMIT").await;
+        if session.wakes.load(Ordering::Relaxed) {
+            self.context.wake();
+        }
+        match committed {
             Ok(()) => {
                 session.set_idle(true);
                 Attempt::Committed(value)

@@ -1,5 +1,4 @@
-//! How often confirmations go to respondents, whose addresses anybody may have typed: so that nobody can flood a mailbox with
-//! the help of a form.
+//! Permits of confirmations to respondents, by day and by hour.
 
 use std::ops::Bound;
 
@@ -9,14 +8,10 @@ use super::engine::tx::Tx;
 use super::layout::{self, undecodable};
 use super::row_source::{self, RowSource};
 use crate::clock::{DAY_MILLIS, Timestamp};
+use crate::domain::delivery::confirmation::{ConfirmationHour, is_recent};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::id::{DeliveryId, FormId};
 use crate::store::{ConfirmationPermit, Result, StoreError};
-
-/// Confirmations of a form within an hour that a mail server accepts.
-const MAX_PER_HOUR: u64 = 500;
-
-const HOUR_MILLIS: i64 = 3_600_000;
 
 /// Takes a permit to send a confirmation of `form` to `mailbox`.
 pub(super) fn permit(
@@ -29,23 +24,22 @@ pub(super) fn permit(
         let Some(body) = tx.get(&keys::confirmation(form, day, mailbox))? else { continue };
         let (sent_at, earlier) = body.split_first_chunk::<8>().ok_or_else(unknown)?;
         let is_other = earlier != delivery.to_bytes();
-        if is_other && is_within(layout::decode_time(sent_at)?, now, DAY_MILLIS) {
+        if is_other && is_recent(layout::decode_time(sent_at)?, now) {
             return Ok(ConfirmationPermit::AlreadySent);
         }
     }
-    let (since, count) = hour(tx, form, now)?;
-    if count >= MAX_PER_HOUR {
-        let wait_ms = HOUR_MILLIS - (now.millis() - since.millis());
-        return Ok(ConfirmationPermit::Wait { wait_ms });
-    }
+    let hour = match hour(tx, form, now)?.permit(now) {
+        Ok(hour) => hour,
+        Err(wait_ms) => return Ok(ConfirmationPermit::Wait { wait_ms }),
+    };
     let body = [layout::encode_time(now), delivery.to_bytes().to_vec()].concat();
     tx.put(keys::confirmation(form, day_of(now), mailbox), body);
-    put_hour(tx, form, since, count + 1);
+    put_hour(tx, form, hour);
     Ok(ConfirmationPermit::Granted)
 }
 
-fn put_hour(tx: &mut Tx<'_>, form: FormId, since: Timestamp, count: u64) {
-    let body = [layout::encode_time(since), count.to_be_bytes().to_vec()].concat();
+fn put_hour(tx: &mut Tx<'_>, form: FormId, ConfirmationHour { since, permitted }: ConfirmationHour) {
+    let body = [layout::encode_time(since), permitted.to_be_bytes().to_vec()].concat();
     tx.put(keys::confirmations(form), body);
 }
 
@@ -59,8 +53,8 @@ pub(super) fn record_attempt(
 ) -> Result<()> {
     let form = delivery.form;
     if delivery.status != DeliveryStatus::Delivered {
-        let (since, count) = hour(tx, form, now)?;
-        put_hour(tx, form, since, count.saturating_sub(1));
+        let hour = hour(tx, form, now)?;
+        put_hour(tx, form, hour.without_one());
     }
     if delivery.status == DeliveryStatus::Dead {
         for day in [day_of(now) - 1, day_of(now)] {
@@ -77,12 +71,14 @@ pub(super) fn erase_expired(tx: &mut Tx<'_>, form: FormId, now: Timestamp) -> Re
     row_source::erase(tx, (start, end))
 }
 
-/// Returns when the hour of a form began, and the confirmations permitted since.
-fn hour(rows: &impl RowSource, form: FormId, now: Timestamp) -> Result<(Timestamp, u64)> {
-    let Some(body) = rows.get(&keys::confirmations(form))? else { return Ok((now, 0)) };
-    let (since, count) = body.split_first_chunk::<8>().ok_or_else(unknown)?;
-    let (since, count) = (layout::decode_time(since)?, count.try_into().map_err(|_length| unknown())?);
-    Ok(if is_within(since, now, HOUR_MILLIS) { (since, u64::from_be_bytes(count)) } else { (now, 0) })
+fn hour(rows: &impl RowSource, form: FormId, now: Timestamp) -> Result<ConfirmationHour> {
+    let decode = |body: &[u8]| {
+        let (since, permitted) = body.split_first_chunk::<8>().ok_or_else(unknown)?;
+        let permitted = permitted.try_into().map_err(|_length| unknown())?;
+        Ok(ConfirmationHour { since: layout::decode_time(since)?, permitted: u64::from_be_bytes(permitted) })
+    };
+    let last = rows.read(&keys::confirmations(form), decode)?;
+    Ok(ConfirmationHour::at(last, now))
 }
 
 fn unknown() -> StoreError {
@@ -92,9 +88,4 @@ fn unknown() -> StoreError {
 /// The number of the day since 1970.
 fn day_of(time: Timestamp) -> u32 {
     u32::try_from(time.millis() / DAY_MILLIS).unwrap_or(0).max(1)
-}
-
-/// Whether `time` is at most `millis` before `now`. A time in the future is of a clock that was set back.
-fn is_within(time: Timestamp, now: Timestamp, millis: i64) -> bool {
-    (0..millis).contains(&(now.millis() - time.millis()))
 }

@@ -9,7 +9,7 @@ use super::delivery_list::DeliverySearch;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::find_cached;
-use super::queue::{QueueCounts, StoredQueue};
+use super::queue::QueueCounts;
 use super::row_source::RowSource;
 use super::search::SearchGoal;
 use super::{
@@ -23,6 +23,7 @@ use crate::domain::delivery::lifecycle::ManualChange;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::id::{DeliveryId, FormId, FormRef, WorkspaceId};
+use crate::store::queue::StoredQueue;
 use crate::store::{
     Capacity, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows, FinishedAttempt,
     LoadedDelivery, Owner, QueueId, QueueTotals, Result, Room, StepResult, TypeStats,
@@ -93,13 +94,8 @@ impl Deliveries for SledStore {
         Ok(self.engine.write_then(WriteKind::Reclaim, work, done).await?.0)
     }
 
-    fn release(&self, owner: Owner) {
+    async fn release(&self, owner: Owner) {
         self.context.claims.release(owner);
-    }
-
-    fn give_back(&self, queue: QueueId, deliveries: &[Delivery]) {
-        self.context.claims.end(queue, deliveries);
-        self.context.claims.wake(queue, Timestamp::from_millis(0));
     }
 
     async fn due_changed(&self) {
@@ -245,7 +241,7 @@ impl Deliveries for SledStore {
         Ok(())
     }
 
-    fn prune_deliveries(&self, now: Timestamp) -> Result<()> {
+    async fn prune_deliveries(&self, now: Timestamp) -> Result<()> {
         for queue in self.queues(keys::INDEX)? {
             self.engine.background(move |tx| delivery_upkeep::prune(tx, queue, now));
         }

@@ -25,32 +25,11 @@ use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
 use crate::id::{DeliveryId, DeliveryTarget, EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
 use crate::store::Result;
+use crate::store::queue::QueueClass;
 
 pub(super) const QUEUES: u8 = b'J';
 pub(super) const INDEX: u8 = b'q';
 const DELIVERIES: u8 = b'v';
-
-/// State of a delivery as far as a queue needs it; each has its own range of the index, in order of a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum QueueClass {
-    /// Waits for an attempt, by its time: deletions, which a form in the trash does not pause.
-    Deletion = 0,
-    /// Waits for an attempt, as above: all others.
-    Due = 1,
-    /// Dead, by the time of the last attempt.
-    Dead = 2,
-    /// Delivered, canceled or skipped, by that time.
-    Ended = 3,
-    /// Its submission is in the trash; by the time of the event.
-    Paused = 4,
-}
-
-/// Classes of deliveries with an attempt to come.
-pub(super) const DUE_CLASSES: [QueueClass; 2] = [QueueClass::Deletion, QueueClass::Due];
-
-/// Classes of deliveries that have not ended.
-pub(super) const WAITING_CLASSES: [QueueClass; 3] =
-    [QueueClass::Deletion, QueueClass::Due, QueueClass::Paused];
 
 pub(super) fn queue(form: FormId, integration: IntegrationId) -> Vec<u8> {
     key(QUEUES, &[&form.to_bytes(), &integration.to_bytes()])

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::delivery_layout::{self as keys};
 use super::engine::tx::KeyRange;
-use super::queue::StoredQueue;
 use super::search::{Found, Search};
 use super::{SledStore, delivery_rows};
 use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::id::{DeliveryTarget, EventId, SubmissionId, WorkspaceId};
+use crate::store::queue::StoredQueue;
 use crate::store::{DeliveryFilter, QueueId, Result};
 
 /// A search in the deliveries of a workspace.

@@ -2,17 +2,18 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::delivery_layout::{self as keys, DUE_CLASSES, IndexPosition, QueueClass};
+use super::delivery_layout::{self as keys, IndexPosition};
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, KeyRange, Tx};
 use super::forms::find_cached;
-use super::queue::{QueueCounts, StoredQueue};
+use super::queue::QueueCounts;
 use super::row_source::RowSource;
 use super::{Context, SledStore, confirmations, delivery_rows, events, layout};
 use crate::clock::Timestamp;
 use crate::domain::delivery::health::Health;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::integration::event::{EventType, Subject};
+use crate::store::queue::{DUE_CLASSES, QueueClass, StoredQueue};
 use crate::store::{
     AttemptEnd, Capacity, ClaimedBatch, FinishedAttempt, Owner, QueueId, Result, Room, StoreError,
 };
@@ -177,38 +178,27 @@ pub(super) fn finish(
     let key = (queue.form, queue.integration);
     let before = StoredQueue::read(tx, key)?;
     let mut state = StoredQueue { written: written.unwrap_or(before.written), ..before.clone() };
-    for FinishedAttempt { delivery, result } in finished {
-        let Some(current) = delivery_rows::read(tx, queue.workspace, delivery.event, delivery.target)? else {
-            continue;
-        };
-        if !current.is_waiting() || current.attempts != delivery.attempts {
-            continue;
+    for attempt in finished {
+        let FinishedAttempt { delivery, result } = &attempt;
+        let current = delivery_rows::read(tx, queue.workspace, delivery.event, delivery.target)?;
+        let Some(current) = current.filter(|current| attempt.is_of(current)) else { continue };
+        let is_in_trash =
+            *result == AttemptEnd::NotSent && events::is_in_trash(tx, current.form, current.submission)?;
+        let Some(new) = result.apply(&current, schedule, is_in_trash, now) else { continue };
+        if let AttemptEnd::Sent { started_at, report, body, mailbox, .. } = result {
+            tx.put(
+                keys::attempt(&current, current.attempts + 1),
+                layout::to_json(&current.log_attempt(*started_at, report))?,
+            );
+            let is_kept = new.status == DeliveryStatus::Delivered || tx.get(&keys::body(&current))?.is_some();
+            if let Some(body) = body.as_ref().filter(|_| !is_kept) {
+                tx.put(keys::body(&current), body.clone());
+            }
+            if let Some(mailbox) = mailbox {
+                confirmations::record_attempt(tx, &new, *mailbox, now)?;
+            }
+            state.health = state.health.after(&new, report, now);
         }
-        let new = match &result {
-            AttemptEnd::Sent { started_at, report, jitter, body, to, mailbox } => {
-                tx.put(
-                    keys::attempt(&current, current.attempts + 1),
-                    layout::to_json(&current.log_attempt(*started_at, report))?,
-                );
-                let new = current.finish_attempt(report, schedule, *jitter, now);
-                let is_kept =
-                    new.status == DeliveryStatus::Delivered || tx.get(&keys::body(&current))?.is_some();
-                if let Some(body) = body.as_ref().filter(|_| !is_kept) {
-                    tx.put(keys::body(&current), body.clone());
-                }
-                if let Some(mailbox) = mailbox {
-                    confirmations::record_attempt(tx, &new, *mailbox, now)?;
-                }
-                state.health = state.health.after(&new, report, now);
-                Delivery { to: to.clone(), ..new }
-            }
-            AttemptEnd::Skipped => current.ended(DeliveryStatus::Skipped, now),
-            AttemptEnd::Canceled => current.ended(DeliveryStatus::Canceled, now),
-            AttemptEnd::NotSent if events::is_in_trash(tx, current.form, current.submission)? => {
-                current.paused()
-            }
-            AttemptEnd::NotSent => continue,
-        };
         delivery_rows::replace(tx, queue.workspace, &current, &new)?;
     }
     if state != before {

@@ -1,35 +1,18 @@
 //! The rows of one delivery: itself, its entry in the index of its queue, its body and its attempts.
 
-use super::delivery_layout::{self as keys, QueueClass};
+use super::delivery_layout as keys;
 use super::engine::tx::Tx;
-use super::layout;
 use super::queue::{QueueCounts, QueueKey};
 use super::row_source::RowSource;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
-use crate::domain::integration::event::EventType;
 use crate::id::{DeliveryId, DeliveryTarget, EventId, WorkspaceId};
 use crate::store::Result;
+use crate::store::queue::{QueueClass, decode_delivery, encode_delivery};
 
 /// Decodes a delivery. What its key or its event shows is not stored.
 pub(super) fn decode(key: &[u8], body: &[u8]) -> Result<Delivery> {
     let (event, target) = keys::listed_delivery(key)?;
-    let mut delivery = Delivery { event, target, ..layout::from_json("a delivery", body)? };
-    if delivery.event_type == EventType::SubmissionCompleted {
-        delivery.submission = Some(event.completed_submission());
-    }
-    if delivery.status == DeliveryStatus::Pending && delivery.next_attempt_at.is_none() {
-        delivery.next_attempt_at = Some(delivery.created_at());
-    }
-    Ok(delivery)
-}
-
-fn encode(delivery: &Delivery) -> Result<Vec<u8>> {
-    let created_at = delivery.created_at();
-    layout::to_json(&Delivery {
-        submission: delivery.submission.filter(|_| delivery.event_type != EventType::SubmissionCompleted),
-        next_attempt_at: delivery.next_attempt_at.filter(|at| *at != created_at),
-        ..delivery.clone()
-    })
+    decode_delivery(event, target, body)
 }
 
 pub(super) fn read(
@@ -74,7 +57,7 @@ pub(super) fn queue_of(delivery: &Delivery) -> QueueKey {
 pub(super) fn insert(tx: &mut Tx<'_>, workspace: WorkspaceId, new: &Delivery) -> Result<()> {
     // The ids of events are never assigned twice, and the index has the same rows.
     tx.put_new(index_entry(new), index_value(new));
-    tx.put_new(keys::delivery(workspace, new.event, new.target), encode(new)?);
+    tx.put_new(keys::delivery(workspace, new.event, new.target), encode_delivery(new)?);
     count(tx, None, Some(new))
 }
 
@@ -85,7 +68,7 @@ pub(super) fn replace(tx: &mut Tx<'_>, workspace: WorkspaceId, old: &Delivery, n
         tx.delete(replaced);
     }
     tx.put(entry, index_value(new));
-    tx.put(keys::delivery(workspace, new.event, new.target), encode(new)?);
+    tx.put(keys::delivery(workspace, new.event, new.target), encode_delivery(new)?);
     if new.status.is_final() && new.status != DeliveryStatus::Dead {
         tx.delete(keys::body(new));
     }
@@ -113,28 +96,11 @@ fn count(tx: &mut Tx<'_>, old: Option<&Delivery>, new: Option<&Delivery>) -> Res
     Ok(())
 }
 
-fn class(delivery: &Delivery) -> QueueClass {
-    match delivery.status {
-        DeliveryStatus::Pending | DeliveryStatus::InFlight if delivery.event_type.is_deletion() => {
-            QueueClass::Deletion
-        }
-        DeliveryStatus::Pending | DeliveryStatus::InFlight => QueueClass::Due,
-        DeliveryStatus::Dead => QueueClass::Dead,
-        DeliveryStatus::Delivered | DeliveryStatus::Canceled | DeliveryStatus::Skipped => QueueClass::Ended,
-        DeliveryStatus::Paused => QueueClass::Paused,
-    }
-}
-
 /// Key of the delivery's entry in the index of its queue. Every delivery has exactly one.
 fn index_entry(delivery: &Delivery) -> Vec<u8> {
-    let class = class(delivery);
-    let at = match class {
-        QueueClass::Deletion | QueueClass::Due if !delivery.in_order => delivery.next_attempt_at,
-        QueueClass::Dead | QueueClass::Ended => delivery.finished_at,
-        QueueClass::Deletion | QueueClass::Due | QueueClass::Paused => None,
-    };
-    let at = at.unwrap_or(delivery.created_at());
-    keys::index_entry(queue_of(delivery), class, at, (delivery.event, delivery.target.recipient))
+    let class = QueueClass::of(delivery);
+    let position = (delivery.event, delivery.target.recipient);
+    keys::index_entry(queue_of(delivery), class, class.time_of(delivery), position)
 }
 
 fn index_value(delivery: &Delivery) -> Vec<u8> {

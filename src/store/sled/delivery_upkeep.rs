@@ -4,26 +4,24 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::delivery_layout::{self as keys, DUE_CLASSES, IndexPosition, QueueClass, WAITING_CLASSES};
+use super::delivery_layout::{self as keys, IndexPosition};
 use super::engine::job::Progress;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
 use super::forms::{find, workspace_of};
 use super::layout::last;
-use super::queue::{QueueCounts, QueueKey, Revival, StoredQueue};
+use super::queue::{QueueCounts, QueueKey};
 use super::row_source::RowSource;
 use super::{BATCH_ROWS, SledStore, confirmations, delivery_rows};
 use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::submission::Submission;
 use crate::id::{EventId, FormId, FormRef, SubmissionId, WorkspaceId};
+use crate::store::queue::{DUE_CLASSES, KEPT_DAYS, QueueClass, Revival, StoredQueue, WAITING_CLASSES};
 use crate::store::{QueueId, Result};
 
 /// Deliveries changed per transaction; each is about four rows.
 const BATCH: usize = BATCH_ROWS / 4;
-
-/// Days after which a dead delivery is erased, and any other that has ended.
-const KEPT: [(QueueClass, i64); 2] = [(QueueClass::Dead, 30), (QueueClass::Ended, 7)];
 
 /// Index entries read at once.
 const ENTRIES: usize = 1_000;
@@ -126,7 +124,7 @@ fn change_indexed(
 /// Erases a batch of what a queue need not keep any more: deliveries that ended long ago, then permits of confirmations.
 pub(super) fn prune(tx: &mut Tx<'_>, queue_id: QueueId, now: Timestamp) -> Result<Progress> {
     let (workspace, queue) = (queue_id.workspace, (queue_id.form, queue_id.integration));
-    for (class, days) in KEPT {
+    for (class, days) in KEPT_DAYS {
         let ended = Timestamp::from_millis(now.millis() - days * DAY_MILLIS);
         let entries = tx.first_keys(keys::index_until(queue, class, ended), BATCH)?;
         let mut left = BATCH_ROWS;

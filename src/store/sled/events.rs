@@ -118,15 +118,7 @@ fn read_completed(rows: &impl RowSource, delivery: &Delivery) -> Result<(Option<
         return Ok((None, false));
     };
     let is_in_trash = found.deleted_at.is_some();
-    let submission = Submission { deleted_at: None, ..found };
-    let event = Event {
-        id: delivery.event,
-        event_type: EventType::SubmissionCompleted,
-        at: submission.submitted_at(),
-        sequence: delivery.sequence,
-        form: delivery.form,
-        subject: Subject::Submission(Box::new(submission)),
-    };
+    let event = Event::of_completed(Submission { deleted_at: None, ..found }, delivery.sequence);
     Ok((Some(event), is_in_trash))
 }
 

@@ -10,7 +10,6 @@ use super::engine::tx::{Direction, Tx};
 use super::form_search::FormSearch;
 use super::form_trash::remove_form;
 use super::layout;
-use super::queue::StoredQueue;
 use super::row_source::RowSource;
 use super::search::SearchGoal;
 use super::{Context, SledStore, Stop, decoded_cache, events, idempotency, slugs};
@@ -21,6 +20,7 @@ use crate::domain::integration::Integration;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::id::{FormId, FormRef, IntegrationId, WorkspaceId};
+use crate::store::queue::StoredQueue;
 use crate::store::{
     FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, QueueId, Restored, Result, StepResult,
     StoreError,

@@ -1,7 +1,4 @@
-//! A queue: the deliveries of one integration, as far as their rows do not show it. It exists from the creation of the
-//! integration until the integration is deleted.
-
-use serde::{Deserialize, Serialize};
+//! The rows of a queue.
 
 use super::delivery_layout as keys;
 use super::engine::tx::Tx;
@@ -9,32 +6,12 @@ use super::layout::{self, undecodable};
 use super::row_source::RowSource;
 use crate::clock::Timestamp;
 use crate::domain::delivery::DeliveryStatus;
-use crate::domain::delivery::health::Health;
 use crate::id::{FormId, IntegrationId};
 use crate::store::Result;
+use crate::store::queue::StoredQueue;
 
 /// The part of a queue's id that its keys have.
 pub(super) type QueueKey = (FormId, IntegrationId);
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct StoredQueue {
-    #[serde(default)]
-    pub(super) health: Health,
-    /// Deliveries that are being made pending again, in the background.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) revival: Option<Revival>,
-    /// The number of [changes](QueueCounts::changes) that the file shows, if the integration is one.
-    #[serde(default)]
-    pub(super) written: u64,
-}
-
-/// Revival of the deliveries that died in a time, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Revival {
-    pub(super) since: Timestamp,
-    /// When the integration was resumed: a delivery that dies later has been tried again.
-    pub(super) until: Timestamp,
-}
 
 impl StoredQueue {
     pub(super) fn read(rows: &impl RowSource, (form, integration): QueueKey) -> Result<Self> {
@@ -45,15 +22,6 @@ impl StoredQueue {
     pub(super) fn put(&self, tx: &mut Tx<'_>, (form, integration): QueueKey) -> Result<()> {
         tx.put(keys::queue(form, integration), layout::to_json(self)?);
         Ok(())
-    }
-
-    /// Returns it after the integration was enabled again: no longer paused, its dead deliveries to be revived.
-    #[must_use]
-    pub(super) fn resumed(self, now: Timestamp) -> Self {
-        let since =
-            self.health.failing_since.into_iter().chain(self.revival.map(|earlier| earlier.since)).min();
-        let revival = since.map(|since| Revival { since, until: now });
-        Self { health: self.health.resumed(), revival, ..self }
     }
 }
 

@@ -19,7 +19,6 @@ use super::engine::salvage::{self, copy_index};
 use super::engine::snapshot::other_files;
 use super::engine::tx::{Direction, KeyRange, Tx};
 use super::engine::{lock, open_folder};
-use super::queue::StoredQueue;
 use super::row_source::RowSource;
 use super::submission_trash::{self, remove_from_trash};
 use super::{BATCH_ROWS, block, delivery_layout, delivery_upkeep, layout, locate, submission_codec};
@@ -28,6 +27,7 @@ use crate::domain::form::Form;
 use crate::domain::submission::Submission;
 use crate::domain::workspace::Workspace;
 use crate::id::{FormId, Random, WorkspaceId};
+use crate::store::queue::StoredQueue;
 use crate::store::{Damage, Result, StoreFile};
 
 /// Name of a workspace whose own was lost.

@@ -72,7 +72,7 @@ async fn a_queue_with_ten_thousand_deliveries_is_read_in_pages() {
     store.list_deliveries(workspace(1), &Default::default(), None, 10).await.unwrap();
     let of_list = count();
     let waiting = store.find_delivery(workspace(1), retried[0].id()).await.unwrap().unwrap().1;
-    store.release(crate::store::deliveries::OWNER);
+    store.release(crate::store::deliveries::OWNER).await;
     done(change(&store, &waiting, ManualChange::Cancel, 400).await);
     let of_change = count();
     let all = [of_claim, of_finish, of_retries, of_totals, of_list, of_change];

@@ -177,7 +177,7 @@ impl Simulation {
             match self.random.below(8) {
                 // It is sent and its outcome is not recorded before the process ends, or before it is claimed again.
                 0 => {}
-                1 => store.give_back(batch.queue, &batch.deliveries),
+                1 => self.give_back(store, batch.queue, batch.deliveries),
                 _ => self.finish(store, batch.queue, batch.deliveries, fails),
             }
         }
@@ -197,6 +197,14 @@ impl Simulation {
         received.times += 1;
         received.unacknowledged += 1;
         true
+    }
+
+    /// Ends the claims of deliveries: nothing was sent.
+    fn give_back(&self, store: &SledStore, queue: QueueId, claimed: Vec<Delivery>) {
+        let result = AttemptEnd::NotSent;
+        let finished =
+            claimed.into_iter().map(|delivery| FinishedAttempt { result: result.clone(), delivery });
+        let _failed = self.runtime.block_on(store.finish(queue, finished.collect(), None, at(self.millis)));
     }
 
     fn finish(&mut self, store: &SledStore, queue: QueueId, claimed: Vec<Delivery>, fails: bool) {
@@ -252,7 +260,7 @@ impl Simulation {
         let totals = self.runtime.block_on(store.queue_totals(workspace(1).form(self.form))).unwrap();
         if totals.iter().any(|queue| queue.pending > 0) {
             // Claims of attempts whose outcome is not recorded end with their owner.
-            store.release(OWNER);
+            self.runtime.block_on(store.release(OWNER));
             return true;
         }
         false

@@ -108,8 +108,13 @@ pub(crate) async fn claim(store: &dyn Store, queue: QueueId, millis: i64, limit:
 /// The events of the deliveries that are due.
 pub(crate) async fn due_events(store: &dyn Store, queue: QueueId, millis: i64) -> Vec<EventId> {
     let due = claim(store, queue, millis, 1_000).await;
-    store.give_back(queue, &due);
+    give_back(store, queue, &due).await;
     due.iter().map(|delivery| delivery.event).collect()
+}
+
+/// Ends the claims of `deliveries`: nothing was sent.
+pub(crate) async fn give_back(store: &dyn Store, queue: QueueId, deliveries: &[Delivery]) {
+    finish_with(store, queue, deliveries.to_vec(), |_| AttemptEnd::NotSent, 0).await;
 }
 
 /// The body that a delivery has in these tests.

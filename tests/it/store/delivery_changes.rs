@@ -149,7 +149,7 @@ pub(super) async fn ended_deliveries_are_erased_after_some_days(fixture: &impl S
     finish(&*store, queues[0], dead, permanent(), 12).await;
     submit_with(&*store, form, 13, true).await;
     for (days, left) in [(7, 40 + 31 + 20 + 1), (30, 1)] {
-        store.prune_deliveries(at(15 + days * DAY_MILLIS)).unwrap();
+        store.prune_deliveries(at(15 + days * DAY_MILLIS)).await.unwrap();
         wait_until(async || list_all(&*store).await.len() <= left).await;
         let rows = list_all(&*store).await;
         assert_eq!(rows.len(), left);

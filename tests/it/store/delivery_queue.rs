@@ -18,7 +18,7 @@ use super::{
 use crate::delivery::google::{SPREADSHEET, key_file};
 
 /// A queue whose deliveries are attempted in their order.
-fn sheet() -> String {
+pub(super) fn sheet() -> String {
     let account = json::Value::from(key_file().as_str());
     format!(
         r#"{{"name":"sheet","type":"google_sheets","spreadsheet_id":"{SPREADSHEET}","service_account":{account}}}"#
@@ -65,11 +65,11 @@ pub(super) async fn a_claimed_delivery_is_claimed_again_once_it_is_released(fixt
     assert_eq!((first.len(), others.len()), (3, 1));
     assert_eq!(claim(&*store, queue, 10, 9).await, []);
     assert_eq!(status(&*store, &first[0]).await, DeliveryStatus::InFlight);
-    store.release(OWNER);
+    store.release(OWNER).await;
     assert_eq!(claim(&*store, queue, 10, 9).await, first, "no attempt was spent");
-    store.give_back(queue, &first[1..2]);
+    give_back(&*store, queue, &first[1..2]).await;
     assert_eq!(claim(&*store, queue, 10, 9).await, first[1..2]);
-    store.release(2);
+    store.release(2).await;
     assert_eq!(claim(&*store, queue, 10, 9).await, others);
     assert_eq!(list_all(&*store).await.iter().filter(|one| one.attempts > 0).count(), 0);
     // The process ends.
@@ -85,7 +85,7 @@ pub(super) async fn an_outcome_that_comes_too_late_is_dropped(fixture: &impl Sto
     let (form, queues) = form_with(&*store, 1, &["one"]).await;
     submit_many(&*store, form, 2, 5).await;
     let late = claim(&*store, queues[0], 10, 2).await;
-    store.release(OWNER);
+    store.release(OWNER).await;
     done(change(&*store, &late[0], ManualChange::Cancel, 11).await);
     let again = claim(&*store, queues[0], 11, 2).await;
     finish(&*store, queues[0], again, failure(), 12).await;
@@ -212,7 +212,7 @@ pub(super) async fn an_integration_whose_receiver_is_gone_is_paused_and_resumed(
         wait_until(async || totals(&*store, form).await[0].dead == 0).await;
         let claimed = claim(&*store, queues[0], millis, 100).await;
         assert_eq!((claimed.len(), totals(&*store, form).await[0].health.paused.clone()), (60, None));
-        store.give_back(queues[0], &claimed);
+        give_back(&*store, queues[0], &claimed).await;
         assert_eq!(load(&*store, &dead).await.body, Some(body(&dead)));
         millis += 100;
     }
@@ -315,7 +315,7 @@ pub(super) async fn what_a_file_does_not_show_yet_is_claimed(fixture: &impl Stor
         batch.map(|batch| (batch.deliveries.len(), batch.changes))
     };
     let Some((1, first)) = changes(&*store).await else { panic!("the row was not claimed") };
-    store.release(OWNER);
+    store.release(OWNER).await;
     let claimed = claim(&*store, queue, 20, 9).await;
     let result = sent(&claimed[0], Outcome::Delivered, 20);
     let finished = FinishedAttempt { result, delivery: claimed[0].clone() };
@@ -363,6 +363,6 @@ pub(super) async fn an_address_gets_one_confirmation_a_day(fixture: &impl StoreF
     let store = fixture.reopen(store).await;
     assert_eq!(permit(&*store, 2, 16).await, AlreadySent);
     assert_eq!(permit(&*store, 2, DAY_MILLIS).await, AlreadySent);
-    store.prune_deliveries(at(DAY_MILLIS + 14)).unwrap();
+    store.prune_deliveries(at(DAY_MILLIS + 14)).await.unwrap();
     assert_eq!(permit(&*store, 2, DAY_MILLIS + 14).await, Granted);
 }

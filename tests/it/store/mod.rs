@@ -6,12 +6,14 @@ pub(crate) mod deliveries; // helpers: forms with integrations, and a runner
 mod delivery_changes; // deliveries changed by hand, listed, counted and pruned
 mod delivery_events; // events other than completed submissions, and the trash
 mod delivery_queue; // queues of deliveries
+mod delivery_servers; // queues that several servers share
 mod form; // creation, lists, changes, slugs, versions
 mod form_edits; // the helper `update_form`
 mod form_search; // searches of forms without time, and outdated entries
 mod keys; // API keys, and deletion of workspaces
 mod model; // random operations compared with a model
 mod paging; // lists that are read during concurrent writes
+mod purges; // rows of a purged form in PostgreSQL
 mod quarantine; // submissions that may be spam: kept apart, released, erased
 mod search; // lists with a filter
 mod submissions; // submissions: stored, edited, trashed and restored
@@ -49,7 +51,7 @@ use futures_util::future::join_all;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use crate::harness::postgres::cluster;
+use crate::harness::postgres::{cluster, connect};
 
 pub(crate) use form_edits::{Current, current, update_form};
 
@@ -130,9 +132,18 @@ impl StoreFixture for Postgres {
         let random = SeededRandom::new(SEED.fetch_add(1, Ordering::Relaxed));
         Arc::new(PostgresStore::open(&self.0, CpuPool::default(), Arc::new(random)).await.unwrap())
     }
+
+    /// The server ends with the store, and before that it releases its claims.
+    async fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        store.close().await.unwrap();
+        drop(store);
+        let released = "UPDATE deliveries SET owner = NULL, leased_until = NULL";
+        connect(&self.0).await.execute(released, &[]).await.unwrap();
+        self.open().await
+    }
 }
 
-async fn postgres() -> Option<impl StoreFixture> {
+async fn postgres() -> Option<Postgres> {
     Some(Postgres(cluster()?.new_schema().await))
 }
 
@@ -211,7 +222,6 @@ macro_rules! conformance {
                     a_queue_is_woken_although_the_caller_is_gone
                     only_what_integrations_are_owed_is_recorded
                     a_removed_integration_cancels_what_waits
-                    what_a_file_does_not_show_yet_is_claimed
                     an_address_gets_one_confirmation_a_day
                 }
                 delivery_events {
@@ -241,6 +251,22 @@ mod sled_writer {
 
 conformance! { sled }
 conformance! { postgres }
+
+/// Cases of files, which only the embedded store writes.
+mod files {
+    tests_of! { sled: delivery_queue { what_a_file_does_not_show_yet_is_claimed } }
+}
+
+/// Cases of several servers, which only a database can have.
+mod servers {
+    tests_of! { postgres: delivery_servers {
+        a_delivery_is_claimed_by_one_of_two_servers
+        what_a_dead_server_has_claimed_is_claimed_after_its_lease
+        a_delivery_in_order_waits_while_another_server_attempts_the_first
+        deliveries_are_made_once_by_several_runners
+        a_form_permits_as_many_confirmations_from_several_servers
+    } }
+}
 
 /// The value of a step that was carried out.
 #[track_caller]

@@ -23,7 +23,7 @@ use super::message::Message;
 use super::outbound::{HttpRequest, Outbound, bearer};
 use super::plan::{PlanError, PlannedAttempt, Sealer};
 use super::settings::{Settings, check_bearer_token, host_of};
-use super::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode, ensure};
+use super::spec::{HTTP_LIMIT_MS, IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode, ensure};
 use crate::domain::delivery::classify::{Classification, Classify, HttpAnswer};
 use crate::id::IntegrationId;
 use crate::secret::Secret;
@@ -75,6 +75,7 @@ const SPEC: IntegrationSpec = IntegrationSpec {
         concurrency: 1,
         batch: 1,
         interval_ms: 1_000,
+        longest_ms: HTTP_LIMIT_MS,
         schedule: &SCHEDULE,
     },
     set_up: "",

@@ -40,6 +40,9 @@ const MAX_SUBJECT: usize = 500;
 /// Maximum characters of a template of a body.
 const MAX_BODY: usize = 20_000;
 
+/// A server has 30 seconds until it takes a message, and 10 minutes to accept it, in milliseconds.
+const LONGEST_MS: i64 = 30_000 + 10 * 60_000 + 10_000;
+
 /// The waits between attempts in milliseconds, 32.6 hours: a server that defers mail, as some do with every unknown sender,
 /// takes it within an hour, mostly.
 const SCHEDULE: [i64; 6] = [60_000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 6 * 3_600_000, 24 * 3_600_000];
@@ -90,7 +93,14 @@ static SPEC: IntegrationSpec = IntegrationSpec {
             example: r#""email""#,
         },
     ],
-    pace: Pace { mode: WriteMode::Message, concurrency: 4, batch: 1, interval_ms: 0, schedule: &SCHEDULE },
+    pace: Pace {
+        mode: WriteMode::Message,
+        concurrency: 4,
+        batch: 1,
+        interval_ms: 0,
+        longest_ms: LONGEST_MS,
+        schedule: &SCHEDULE,
+    },
     set_up: "The operator starts the server with `--smtp-url`, `--smtp-username`, `--smtp-password-file` and `--mail-from`, or with `--mail-dir` for files instead. Then give `to`, or in a form file `notifications: [team@example.com]`.",
     limits: "10 addresses; 4 mails at a time. A respondent gets one confirmation a day from a form: others that day are `skipped`. A form sends 500 confirmations an hour: others wait. A mail has at most 256 KiB of answers.",
     repeats: "At least once. A repeat has the same `Message-ID`, by which most mail programs show one.",

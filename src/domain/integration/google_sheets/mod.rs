@@ -16,7 +16,9 @@ use crate::domain::integration::outbound::{Outbound, SheetRow, SheetTarget};
 use crate::domain::integration::plan::{PlanError, PlannedAttempt, Sealer};
 use crate::domain::integration::row::{RowBody, SCHEDULE, VALUES, is_raw, render_row};
 use crate::domain::integration::settings::Settings;
-use crate::domain::integration::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode, ensure};
+use crate::domain::integration::spec::{
+    HTTP_LIMIT_MS, IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode, ensure,
+};
 use crate::domain::json::Value;
 use crate::domain::question::Question;
 use crate::id::IntegrationId;
@@ -70,6 +72,7 @@ static SPEC: IntegrationSpec = IntegrationSpec {
         concurrency: 1,
         batch: MAX_ROWS,
         interval_ms: INTERVAL_MS,
+        longest_ms: 8 * HTTP_LIMIT_MS,
         schedule: &SCHEDULE,
     },
     set_up: "In the Google Cloud console, enable the *Google Sheets API* and create a service account with a key in JSON format. Share the spreadsheet with the account's address, as an editor. Use an empty tab: its first row is written by the server. `--set-secret service_account=@key.json` takes the key from its file.",

@@ -10,7 +10,7 @@ use super::kind::{Kind, Rendering};
 use super::outbound::{HttpRequest, Outbound, bearer};
 use super::plan::{PlanError, PlannedAttempt, Sealer};
 use super::settings::{SIGNING_SECRET, Settings, check_bearer_token, header_field, host_of};
-use super::spec::{IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode};
+use super::spec::{HTTP_LIMIT_MS, IntegrationSpec, Member, MemberValue, Need, Pace, WriteMode};
 use crate::clock::Timestamp;
 use crate::domain::delivery::attempt::DEFAULT_SCHEDULE;
 use crate::domain::validation::fields::Fields;
@@ -64,6 +64,7 @@ static SPEC: IntegrationSpec = IntegrationSpec {
         concurrency: 16,
         batch: 1,
         interval_ms: 0,
+        longest_ms: HTTP_LIMIT_MS,
         schedule: &DEFAULT_SCHEDULE,
     },
     set_up: "Give the address of your receiver as `url`. The answer shows the signing secret once; `forms listen` and any Standard Webhooks library verify requests with it.",

@@ -114,11 +114,12 @@ CREATE TABLE replaced_states (
     PRIMARY KEY (form, submission, number)
 );
 
--- Deliveries of one integration are a queue.
+-- Deliveries of one integration are a queue. One whose integration was removed remains until its deliveries are erased.
 CREATE TABLE queues (
     form BYTEA NOT NULL,
     integration BYTEA NOT NULL,
     workspace BYTEA NOT NULL,
+    removed_at BIGINT,
     data TEXT NOT NULL,
     PRIMARY KEY (form, integration)
 );
@@ -140,15 +141,17 @@ CREATE TABLE deliveries (
     form BYTEA NOT NULL,
     integration BYTEA NOT NULL,
     submission BYTEA,
-    -- 0: waits for an attempt, a deletion; 1: waits for an attempt; 2: dead; 3: ended otherwise; 4: paused
+    -- 0: waits for an attempt, a deletion; 1: waits for an attempt; 2: dead; 3: canceled or skipped; 4: paused; 5: delivered
     class SMALLINT NOT NULL,
     -- The time by which those of a class are ordered.
     at BIGINT NOT NULL,
-    wait_ms BIGINT NOT NULL DEFAULT 0,
+    -- Of one that waits for an attempt, when that is due, and how long it waits.
+    due BIGINT,
+    wait_ms BIGINT NOT NULL,
     data TEXT NOT NULL,
     -- What was rendered at the first attempt.
     body BYTEA,
-    -- Who has claimed it, and until when.
+    -- Who has claimed it, and until when, by the clock of the database. Once that time has passed anybody may claim it.
     owner BIGINT,
     leased_until BIGINT,
     PRIMARY KEY (workspace, event, target)
