@@ -3,6 +3,7 @@
 Run as a program, it starts a cluster, prints the URL of its database, and stops it at the end of the input.
 """
 
+import base64
 import contextlib
 import glob
 import http.client
@@ -115,7 +116,7 @@ class Server:
         self.flags += ["--master-key-file", f"{folder}/master-key", "--operator-key-file", f"{folder}/operator-key"]
         if not os.path.exists(f"{folder}/master-key"):
             with open(f"{folder}/master-key", "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-                file.write(os.urandom(32).hex())
+                file.write(base64.b64encode(os.urandom(32)).decode())
 
     def start(self):
         log = open(f"{self.folder}/server-{self.port}.log", "a")

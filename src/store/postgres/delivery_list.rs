@@ -49,10 +49,12 @@ pub(super) async fn show(
     }
     let shown = stored.into_iter().zip(forms).map(|(StoredDelivery { delivery, is_claimed, .. }, form)| {
         let form = form?;
-        let health = health.remove(&(form.id, delivery.target.integration)).unwrap_or_default();
-        let shown = match is_claimed && delivery.is_waiting() {
-            true => Delivery { status: DeliveryStatus::InFlight, ..delivery },
-            false => delivery.shown(&form, &health),
+        let integration = delivery.target.integration;
+        let is_in_flight = is_claimed && delivery.is_waiting() && form.integration(integration).is_some();
+        let shown = match health.get(&(form.id, integration)) {
+            _ if is_in_flight => Delivery { status: DeliveryStatus::InFlight, ..delivery },
+            Some(health) => delivery.shown(&form, health),
+            None => delivery.shown(&form, &Health::default()),
         };
         Some((form, shown))
     });
