@@ -14,7 +14,8 @@ use forms::id::{DeliveryId, EventId, FormId, SubmissionId};
 use forms::store::sled::SledStore;
 use forms::store::sled::engine::options::EngineOptions;
 use forms::store::{
-    Deliveries, FinishedAttempt, Forms, Keys, NewSubmission, QueueId, Room, StepResult, Submissions,
+    AttemptEnd, Deliveries, FinishedAttempt, Forms, Keys, NewSubmission, QueueId, Room, StepResult,
+    Submissions,
 };
 use futures_util::future::join_all;
 use tokio::runtime::{Builder, Runtime};
