@@ -36,7 +36,7 @@ use crate::store::{OpenError, Store, StoreError, is_held_by_ended_process};
 
 pub use mail::check_mail;
 pub use operator_key::{read_operator_key, write_operator_key};
-pub use store::verify_database;
+pub use store::{Copied, copy_store, verify_database};
 
 /// Why a server does not start, or a data directory does not open.
 #[derive(Debug, thiserror::Error)]

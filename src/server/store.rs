@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
@@ -15,7 +16,7 @@ use crate::metrics::Metrics;
 use crate::secret::SystemRandomness;
 use crate::store::sled::SledStore;
 use crate::store::sled::engine::options::{EngineEvent, EngineOptions};
-use crate::store::{JournalCheck, Maintenance, Store, StoreError, StoreHealth};
+use crate::store::{CopiedKind, JournalCheck, Maintenance, Store, StoreError, StoreHealth, copy, is_copy_of};
 
 /// Pause before a store that cannot answer yet is asked again.
 pub(super) const POLL: Duration = Duration::from_millis(20);
@@ -29,7 +30,7 @@ pub(super) async fn open(
 ) -> Result<Arc<dyn Store>, ServerError> {
     let data = match &config.store {
         StoreLocation::Folder(data) => data,
-        StoreLocation::Database(url) => return database::open(url.reveal(), pool).await,
+        StoreLocation::Database(url) => return database::open(url.reveal(), config, pool).await,
     };
     let [groups, syncs, compactions] = [0; 3].map(|_| Arc::clone(metrics));
     let options = EngineOptions {
@@ -51,7 +52,7 @@ pub(super) async fn open(
 pub(super) async fn open_local(config: &Config, pool: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
     let data = match &config.store {
         StoreLocation::Folder(data) => data,
-        StoreLocation::Database(url) => return database::open(url.reveal(), pool).await,
+        StoreLocation::Database(url) => return database::open(url.reveal(), config, pool).await,
     };
     let options = EngineOptions {
         verify_index: false,
@@ -125,6 +126,67 @@ pub async fn verify_database(url: &str) -> Result<JournalCheck, ServerError> {
     database::verify(url).await
 }
 
+/// Passes over all records, at most: while the source is in use, each finds less that has changed.
+const PASSES: usize = 4;
+
+/// What a copy has done.
+#[derive(Debug, Clone, Serialize)]
+pub struct Copied {
+    /// What the last pass has compared.
+    pub kinds: Vec<CopiedKind>,
+    /// Records that were written or deleted by all passes.
+    pub changes: u64,
+    /// Whether the last pass has found no difference.
+    pub is_equal: bool,
+}
+
+/// Makes the store `to` hold what `from` does, neither of them served by this process. `progress` is called with the number of
+/// submissions in `from`, and then with numbers of records that were compared.
+///
+/// # Errors
+/// If one of them cannot be used, or `to` holds another store.
+pub async fn copy_store(
+    from: &StoreLocation,
+    to: &StoreLocation,
+    progress: impl Fn(Option<u64>, u64) + Send + Sync,
+) -> Result<Copied, ServerError> {
+    let source = open_for_copy(from, true).await?;
+    let target = open_for_copy(to, false).await?;
+    let copied = copy_passes(&*source, &*target, progress).await;
+    source.close().await?;
+    target.close().await?;
+    copied
+}
+
+async fn copy_passes(
+    source: &dyn Store,
+    target: &dyn Store,
+    progress: impl Fn(Option<u64>, u64) + Send + Sync,
+) -> Result<Copied, ServerError> {
+    if !is_copy_of(source, target).await? {
+        let why = "the target holds another store, which the copy would erase; name an empty one".to_owned();
+        return Err(ServerError::InvalidConfig(why));
+    }
+    let mut changes = 0;
+    for pass in 1.. {
+        progress(Some(source.count_all_submissions().await?), 0);
+        let kinds = copy(source, target, |compared| progress(None, compared)).await?;
+        let changed: u64 = kinds.iter().map(|kind| kind.written + kind.deleted).sum();
+        changes += changed;
+        if changed == 0 || pass == PASSES {
+            return Ok(Copied { kinds, changes, is_equal: changed == 0 });
+        }
+    }
+    unreachable!("the last pass returns")
+}
+
+async fn open_for_copy(location: &StoreLocation, must_exist: bool) -> Result<Arc<dyn Store>, ServerError> {
+    match location {
+        StoreLocation::Folder(data) => open_local(&Config::new(data), CpuPool::default()).await,
+        StoreLocation::Database(url) => database::open_once(url.reveal(), must_exist).await,
+    }
+}
+
 #[cfg(feature = "postgres")]
 mod database {
     use std::sync::Arc;
@@ -133,16 +195,21 @@ mod database {
     use tokio::time::sleep;
 
     use super::ServerError;
+    use crate::config::Config;
     use crate::cpu_pool::CpuPool;
     use crate::secret::SystemRandomness;
     use crate::store::postgres::{OpenError, PostgresStore};
-    use crate::store::{JournalCheck, Maintenance, Store};
+    use crate::store::{JournalCheck, Store};
 
     /// Pause between two attempts to reach a database, each of which takes some seconds.
     const PAUSE: Duration = Duration::from_secs(1);
 
     /// Opens the store in the database at `url`, as soon as it can be reached.
-    pub(super) async fn open(url: &str, pool: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
+    pub(super) async fn open(
+        url: &str,
+        config: &Config,
+        pool: CpuPool,
+    ) -> Result<Arc<dyn Store>, ServerError> {
         let mut is_away = false;
         loop {
             match PostgresStore::open(url, pool.clone(), Arc::new(SystemRandomness)).await {
@@ -152,13 +219,25 @@ mod database {
                     }
                     sleep(PAUSE).await;
                 }
-                opened => return Ok(Arc::new(opened?)),
+                opened => {
+                    let schedule = config.delivery.retry_schedule.clone();
+                    return Ok(Arc::new(opened?.with_retry_schedule(schedule)));
+                }
             }
         }
     }
 
+    /// Opens the store in the database at `url`, which is created unless it `must_exist`. Does not wait for the database.
+    pub(super) async fn open_once(url: &str, must_exist: bool) -> Result<Arc<dyn Store>, ServerError> {
+        let (pool, random) = (CpuPool::default(), Arc::new(SystemRandomness));
+        Ok(Arc::new(match must_exist {
+            true => PostgresStore::open_existing(url, pool, random).await?,
+            false => PostgresStore::open(url, pool, random).await?,
+        }))
+    }
+
     pub(super) async fn verify(url: &str) -> Result<JournalCheck, ServerError> {
-        let store = PostgresStore::open_existing(url, CpuPool::default(), Arc::new(SystemRandomness)).await?;
+        let store = open_once(url, true).await?;
         let checked = store.verify().await;
         store.close().await?;
         Ok(checked?)
@@ -182,10 +261,15 @@ mod database {
     use std::sync::Arc;
 
     use super::ServerError;
+    use crate::config::Config;
     use crate::cpu_pool::CpuPool;
     use crate::store::{JournalCheck, Store};
 
-    pub(super) async fn open(_: &str, _: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
+    pub(super) async fn open(_: &str, _: &Config, _: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
+        Err(unknown())
+    }
+
+    pub(super) async fn open_once(_: &str, _: bool) -> Result<Arc<dyn Store>, ServerError> {
         Err(unknown())
     }
 

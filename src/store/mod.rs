@@ -4,12 +4,14 @@
 //! result. Steps are serializable. A store holds no business rules. Results are durable before they are returned.
 //! Absence and refusal are values; only failures are errors. `tests/it/store` is the conformance suite.
 
+mod copy;
 mod deliveries;
 mod error;
 mod json;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod queue;
+mod record;
 mod search;
 pub mod sled;
 mod step;
@@ -20,11 +22,13 @@ pub use self::sled::engine::journal_check::{Damage, JournalCheck, check_journal}
 pub use self::sled::engine::lock::is_held_by_ended_process;
 pub use self::sled::engine::options::OpenError;
 pub use self::sled::salvage::{Salvage, SalvageCount, salvage};
+pub use copy::{CopiedKind, copy, is_copy_of};
 pub use deliveries::{
     AttemptEnd, Capacity, ClaimedBatch, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows,
     FinishedAttempt, LoadedDelivery, Owner, QueueId, QueueTotals, Room, TypeStats,
 };
 pub use error::{Result, StoreError};
+pub use record::{KeyedRecord, RecordKey, RecordKind, Records};
 pub use step::{
     BatchResponse, CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewBatch, NewForm,
     NewKey, NewSubmission, NewWorkspace, Page, Restored, StepResult, SubmissionRows, Traces,
@@ -376,6 +380,6 @@ pub trait Maintenance: Send + Sync {
 }
 
 /// A complete store.
-pub trait Store: Forms + Submissions + Keys + Deliveries + Idempotency + Maintenance {}
+pub trait Store: Forms + Submissions + Keys + Deliveries + Idempotency + Maintenance + Records {}
 
-impl<T: Forms + Submissions + Keys + Deliveries + Idempotency + Maintenance> Store for T {}
+impl<T: Forms + Submissions + Keys + Deliveries + Idempotency + Maintenance + Records> Store for T {}

@@ -56,15 +56,18 @@ const CRATE_USERS: &[(&str, &str)] = &[
     ("utoipa", "http/ api/"),
     ("utoipa_axum", "http/"),
     ("sled", "store/sled/engine/index.rs"),
+    ("tokio_postgres", "store/postgres/"),
+    ("deadpool_postgres", "store/postgres/"),
+    ("tokio_postgres_rustls", "store/postgres/"),
     ("reqwest", "client/ delivery/ receiver/forward.rs request_error.rs"),
     (
         "rustls",
         "client/transport.rs delivery/ \
          domain/integration/google_sheets/service_account.rs http/server/ \
-         receiver/forward.rs request_error.rs",
+         receiver/forward.rs request_error.rs store/postgres/connection.rs",
     ),
     ("tokio_rustls", "http/server/ delivery/mail/"),
-    ("rustls_platform_verifier", "delivery/mail/"),
+    ("rustls_platform_verifier", "delivery/mail/ store/postgres/connection.rs"),
     ("lettre", "delivery/mail/"),
     ("clap", "cli/"),
     ("clap_complete", "cli/"),

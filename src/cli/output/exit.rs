@@ -101,6 +101,8 @@ pub enum CliError {
     Findings { count: usize },
     /// A salvage has lost something: what was counted, which is all if the rest is complete.
     Lost { counted: String, is_complete: bool },
+    /// A store that is being copied goes on changing.
+    Differs { from: String },
     /// The user declined.
     Declined,
     /// The reader of stdout closed it; nothing is reported.
@@ -163,6 +165,7 @@ impl CliError {
             | Self::TestFailed { .. }
             | Self::Damaged { .. }
             | Self::Findings { .. }
+            | Self::Differs { .. }
             | Self::Lost { .. } => Exit::No,
             Self::ClosedPipe => Exit::Done,
             Self::Interrupted => Exit::Interrupted,

@@ -120,6 +120,10 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
             local_diagnostic("lost", &format!("lost: {least}{counted}{more}"))
                 .help(Some("answers whose form is lost are in the folder lost/ of the new store".to_owned()))
         }
+        CliError::Differs { from } => {
+            let help = "stop what writes to it, and copy again: only what has changed is written";
+            local_diagnostic("differs", &format!("{from} goes on changing")).help(Some(help.to_owned()))
+        }
         CliError::Findings { count } => {
             local_diagnostic("findings", &format!("{} above", count_noun(*count as u64, "finding")))
         }

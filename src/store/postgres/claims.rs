@@ -215,7 +215,7 @@ async fn find_due(
     }
     let is_in_order = wanted.integration.is_in_order();
     let (condition, lock) = match is_in_order {
-        true => ("$4 = $4".to_owned(), "FOR UPDATE"),
+        true => ("$4::BIGINT IS NOT NULL".to_owned(), "FOR UPDATE"),
         false => (format!("at <= $4 AND NOT {IS_CLAIMED}"), "FOR UPDATE SKIP LOCKED"),
     };
     let sql = select(&format!(

@@ -43,16 +43,18 @@ pub(super) async fn show(
     let params: Params<'_> = &[&ids];
     let sql = "SELECT form, integration, data FROM queues WHERE form = ANY($1::BYTEA[])";
     let (forms, rows) = tokio::try_join!(cached_rows::forms(tx, context, &refs), tx.query(sql, params))?;
-    let (mut health, healthy) = (HashMap::<(FormId, IntegrationId), Health>::new(), Health::default());
+    let mut health = HashMap::<(FormId, IntegrationId), Health>::new();
     for row in rows {
         health.insert((row.get(0), row.get(1)), queues::decode(&row, 2)?.health);
     }
     let shown = stored.into_iter().zip(forms).map(|(StoredDelivery { delivery, is_claimed, .. }, form)| {
         let form = form?;
-        let health = health.get(&(form.id, delivery.target.integration)).unwrap_or(&healthy);
-        let shown = match is_claimed && delivery.is_waiting() {
-            true => Delivery { status: DeliveryStatus::InFlight, ..delivery },
-            false => delivery.shown(&form, health),
+        let integration = delivery.target.integration;
+        let is_in_flight = is_claimed && delivery.is_waiting() && form.integration(integration).is_some();
+        let shown = match health.get(&(form.id, integration)) {
+            _ if is_in_flight => Delivery { status: DeliveryStatus::InFlight, ..delivery },
+            Some(health) => delivery.shown(&form, health),
+            None => delivery.shown(&form, &Health::default()),
         };
         Some((form, shown))
     });

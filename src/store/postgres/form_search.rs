@@ -58,8 +58,9 @@ impl PostgresStore {
 
     /// Counts the forms of a list.
     pub(super) async fn count_listed(&self, workspace: WorkspaceId, trashed: bool) -> Result<u64> {
-        let sql = "SELECT count(*) FROM forms WHERE workspace = $1 AND (deleted_at IS NOT NULL) = $2";
-        let row = self.read(|tx| async move { tx.query_opt(sql, &[&workspace, &trashed]).await }).await?;
+        let (_, place) = list(trashed);
+        let sql = &format!("SELECT count(*) FROM forms WHERE workspace = $1 AND {place}");
+        let row = self.read(|tx| async move { tx.query_opt(sql, &[&workspace]).await }).await?;
         Ok(row.and_then(|row| u64::try_from(row.get::<_, i64>(0)).ok()).unwrap_or(0))
     }
 
@@ -71,10 +72,7 @@ impl PostgresStore {
         after: Option<Position>,
         limit: usize,
     ) -> Result<Vec<Row>> {
-        let (time, place) = match trashed {
-            false => ("created_at", "deleted_at IS NULL"),
-            true => ("deleted_at", "deleted_at IS NOT NULL"),
-        };
+        let (time, place) = list(trashed);
         let sql = &format!(
             "SELECT data, (SELECT coalesce(sum(responses), 0)::BIGINT FROM counters WHERE form = forms.id)
              FROM forms WHERE workspace = $1 AND {place} AND ({time}, id) < ($2, $3)
@@ -83,6 +81,14 @@ impl PostgresStore {
         let (at, id) = after.unwrap_or((Timestamp::from_millis(i64::MAX), FormId::ZERO));
         let limit = limit as i64;
         self.read(|tx| async move { tx.query(sql, &[&workspace, &at, &id, &limit]).await }).await
+    }
+}
+
+/// The column that a list is ordered by, and the condition of its index.
+fn list(trashed: bool) -> (&'static str, &'static str) {
+    match trashed {
+        false => ("created_at", "deleted_at IS NULL"),
+        true => ("deleted_at", "deleted_at IS NOT NULL"),
     }
 }
 

@@ -285,7 +285,7 @@ async fn check_slug<T>(tx: &Tx, form: &Form) -> Result<(), Stop<T>> {
 }
 
 /// Writes a new or changed form, and the ids of its removed questions if they have changed.
-async fn put(tx: &Tx, form: &Form, retired: Option<&str>) -> Result<()> {
+pub(super) async fn put(tx: &Tx, form: &Form, retired: Option<&str>) -> Result<()> {
     let sql = "INSERT INTO forms (id, workspace, slug, created_at, deleted_at, revision, data, retired)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
                ON CONFLICT (id) DO UPDATE SET slug = excluded.slug, deleted_at = excluded.deleted_at,

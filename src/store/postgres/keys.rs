@@ -191,13 +191,13 @@ fn key(row: &Row) -> Result<ApiKey> {
 }
 
 /// Writes a new or changed key.
-async fn put(tx: &Tx, key: &ApiKey) -> Result<()> {
+pub(super) async fn put(tx: &Tx, key: &ApiKey) -> Result<()> {
     let sql = "INSERT INTO api_keys (id, workspace, created_at, data) VALUES ($1, $2, $3, $4)
                ON CONFLICT (id) DO UPDATE SET data = excluded.data";
     tx.execute(sql, &[&key.id, &key.workspace, &key.created_at, &to_text(key)?]).await.map(drop)
 }
 
-async fn delete(tx: &Tx, key: KeyId) -> Result<()> {
+pub(super) async fn delete(tx: &Tx, key: KeyId) -> Result<()> {
     tx.execute("DELETE FROM api_keys WHERE id = $1", &[&key]).await.map(drop)
 }
 

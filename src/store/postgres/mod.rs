@@ -25,6 +25,7 @@ mod keys;
 mod maintenance;
 mod purges;
 mod queues;
+mod records;
 mod schema;
 mod submission_insert;
 mod submission_search;

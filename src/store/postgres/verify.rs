@@ -4,10 +4,14 @@ use serde::de::DeserializeOwned;
 
 use super::Database;
 use super::transaction::Tx;
+use crate::domain::delivery::Delivery;
+use crate::domain::delivery::attempt::Attempt;
 use crate::domain::form::{Form, RetiredIds, StoredVersion};
+use crate::domain::integration::event::Event;
 use crate::domain::json;
 use crate::domain::workspace::{ApiKey, Workspace};
 use crate::id::FormId;
+use crate::store::queue::StoredQueue;
 use crate::store::{Damage, JournalCheck, Result};
 
 /// A column with JSON: its table, what identifies a row, and whether a text can be read.
@@ -15,8 +19,9 @@ type Column = (&'static str, &'static str, &'static str, fn(&str) -> bool);
 
 const ID: &str = "encode(id, 'hex')";
 const FORM_ID: &str = "encode(form, 'hex') || '/' || encode(id, 'hex')";
+const DELIVERY_ID: &str = "encode(event, 'hex') || '/' || encode(target, 'hex')";
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 11] = [
     ("workspaces", ID, "data", is::<Workspace>),
     ("api_keys", "id", "data", is::<ApiKey>),
     ("forms", ID, "data", is::<Form>),
@@ -24,6 +29,10 @@ const COLUMNS: [Column; 7] = [
     ("form_versions", "encode(form, 'hex') || '/' || number::TEXT", "data", is::<StoredVersion>),
     ("submissions", FORM_ID, "answers", is_object),
     ("submissions", FORM_ID, "metadata", is_object),
+    ("queues", "encode(form, 'hex') || '/' || encode(integration, 'hex')", "data", is::<StoredQueue>),
+    ("events", FORM_ID, "data", is::<Event>),
+    ("deliveries", DELIVERY_ID, "data", is::<Delivery>),
+    ("attempts", DELIVERY_ID, "data", is::<Attempt>),
 ];
 
 fn is<T: DeserializeOwned>(text: &str) -> bool {

@@ -197,14 +197,14 @@ fn find_workspace(rows: &impl RowSource, id: WorkspaceId) -> Result<Option<Works
 }
 
 /// Writes a new or changed key.
-fn put(tx: &mut Tx<'_>, key: &ApiKey) -> Result<()> {
+pub(super) fn put(tx: &mut Tx<'_>, key: &ApiKey) -> Result<()> {
     tx.put(layout::api_key(key.id), layout::to_json(key)?);
     tx.put(layout::key_entry(key), Vec::new());
     Ok(())
 }
 
 /// Deletes all rows of the key with this list entry.
-fn delete(tx: &mut Tx<'_>, key: KeyId, entry: Vec<u8>) {
+pub(super) fn delete(tx: &mut Tx<'_>, key: KeyId, entry: Vec<u8>) {
     tx.delete(layout::api_key(key));
     tx.delete(layout::key_use(key));
     tx.delete(entry);

@@ -27,6 +27,7 @@ mod keys;
 mod layout;
 mod locate;
 mod queue;
+mod records;
 mod row_source;
 pub mod salvage;
 mod search;

@@ -3,9 +3,10 @@
 use super::counters::Counters;
 use super::engine::tx::Tx;
 use super::row_source::RowSource;
-use super::{Context, block, events, layout, locate};
+use super::{Context, block, events, layout, locate, submission_codec};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
+use crate::domain::submission::Submission;
 use crate::id::{FormId, Random, SubmissionId};
 use crate::store::Result;
 
@@ -57,6 +58,31 @@ pub(super) fn insert_quarantined(
     tx.put_new(layout::trashed_submission(form, id), [&layout::encode_time(now), encoded].concat());
     tx.put(layout::trash_sweep(now, form, id), Vec::new());
     Ok((id, Counters { last: Some(id), highest: counters.highest.max(Some(id)), ..counters }))
+}
+
+/// Writes a submission of another store, in the place of the one that has its id, if there is one.
+pub(super) fn insert_copy(tx: &mut Tx<'_>, submission: &Submission) -> Result<()> {
+    let (form, id) = (submission.form, submission.id);
+    if let Some(found) = locate::find(tx, form, id)? {
+        return found.replace(tx, submission);
+    }
+    let counters = Counters::of(tx, form)?;
+    let block = match counters.highest {
+        Some(highest) if id <= highest => locate::insert_restored(tx, submission)?,
+        Some(_) | None => {
+            let encoded = submission_codec::encode_whole(submission)?;
+            Some(append_to_block(tx, form, &encoded, counters.block, id))
+        }
+    };
+    let counters = Counters {
+        responses: counters.responses + 1,
+        last: counters.last.max(Some(id)),
+        highest: counters.highest.max(Some(id)),
+        block: counters.block.max(block),
+        ..counters
+    };
+    counters.put(tx, form);
+    Ok(())
 }
 
 /// Appends a submission to `block`, the one before `id`, if this group has written it and it has space, else starts a

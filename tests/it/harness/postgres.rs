@@ -76,6 +76,10 @@ impl Cluster {
         initdb.extend(options.map(str::to_owned));
         let made = Command::new(&initdb[0]).args(&initdb[1..]).current_dir(&folder).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        // This user needs a password.
+        let rules = data.join("pg_hba.conf");
+        let others = fs::read_to_string(&rules).unwrap();
+        fs::write(&rules, format!("host all locked 127.0.0.1/32 scram-sha-256\n{others}")).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut server = as_user("postgres");
         server.extend(["-D", data.to_str().unwrap(), "-p", &port.to_string(), "-k", ""].map(str::to_owned));

@@ -12,6 +12,7 @@ mod deliveries; // deliveries when the server is killed or stopped, and what its
 mod erasure; // what was erased leaves a running server
 mod full_disk; // a disk without free space
 mod kill; // kill -9, repeatedly
+mod postgres; // the executable on a database
 mod recorder; // a client that records what was acknowledged
 mod salvage; // what verification and salvage report of damaged journals
 mod shutdown; // graceful shutdown, and a second process

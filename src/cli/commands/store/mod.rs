@@ -2,6 +2,7 @@
 
 mod backup;
 pub(in crate::cli::commands) mod compact;
+mod copy;
 mod restore;
 mod salvage;
 mod verify;
@@ -20,6 +21,7 @@ use crate::client::{Client, ReceivedBody};
 
 use backup::Backup;
 use compact::Compact;
+use copy::Copy;
 use restore::{Restore, move_files};
 use salvage::Salvage;
 use verify::Verify;
@@ -28,7 +30,7 @@ use verify::Verify;
 const PAUSE: Duration = Duration::from_millis(50);
 
 subcommands! {
-    /// Back up, restore, compact, verify and salvage the store
+    /// Back up, restore, compact, verify, salvage and copy the store
     #[command(after_long_help = "\
 A backup is a tar archive of the data directory at one point: journal, master
 key and exports, without the index, which is rebuilt. It is made while the
@@ -39,13 +41,15 @@ Examples:
   forms store restore forms.tar --data ./store
   forms store compact
   forms store verify
-  forms store salvage --data ./store --to ./salvaged")]
+  forms store salvage --data ./store --to ./salvaged
+  forms store copy --from ./store --to postgres://forms@db.example.com/forms")]
     pub enum Store {
         Backup(Backup),
         Restore(Restore),
         Compact(Compact),
         Verify(Verify),
         Salvage(Salvage),
+        Copy(Copy),
     }
 }
 
