@@ -302,7 +302,7 @@ class Receiver:
         threading.Thread(target=self.listener.serve_forever, daemon=True).start()
 
     def receive(self, event, body):
-        submission = body["submission"]["id"]
+        submission = body["data"]["submission"]["id"]
         if event in self.events:
             self.repeats += 1
             assert self.events[event] == submission, f"{event} was of {self.events[event]}, and is of {submission}"
