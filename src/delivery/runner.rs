@@ -15,7 +15,7 @@ use super::dispatch::{DispatchSlot, Dispatcher};
 use crate::clock::Timestamp;
 use crate::domain::delivery::health::Health;
 use crate::domain::integration::Integration;
-use crate::store::{ClaimedBatch, Claims, Owner, QueueId, Result};
+use crate::store::{ClaimedBatch, Claims, Owner, QueueId, Result, StoreHealth};
 
 /// Wait after a failure of the store.
 pub(super) const STORE_BACKOFF: Duration = Duration::from_secs(1);
@@ -84,7 +84,10 @@ impl Runner {
             let (claims, mut slots) = match self.claim(now).await {
                 Ok(claimed) => claimed,
                 Err(error) => {
-                    tracing::warn!(%error, "deliveries cannot be claimed");
+                    // A store that is away says so itself, once.
+                    if !matches!(self.service.store.health(), StoreHealth::Away(_)) {
+                        tracing::warn!(%error, "deliveries cannot be claimed");
+                    }
                     return STORE_BACKOFF;
                 }
             };

@@ -1,39 +1,54 @@
 //! The master key, which seals secrets at rest.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::{ServerError, private_file};
-use crate::config::Config;
+use crate::config::{Config, DeliveryConfig};
 use crate::id::Random;
 use crate::secret::{Secret, SystemRandomness};
 use crate::vault::{MASTER_KEY_BYTES, Vault};
 
-type MasterKey = Secret<[u8; MASTER_KEY_BYTES]>;
+pub(super) type MasterKey = Secret<[u8; MASTER_KEY_BYTES]>;
 
 /// Opens the vault with the key of the settings; or with the one in the data directory. If that is missing it is made, unless
 /// the store `has_sealed` secrets.
 pub(super) fn open_vault(config: &Config, has_sealed: bool) -> Result<Vault, ServerError> {
-    let (delivery, own) = (&config.delivery, config.store.folder().map(|data| data.join("master-key")));
-    if let Some(text) = &delivery.master_key {
-        let wrong = || ServerError::InvalidConfig(format!("invalid FORMS_MASTER_KEY: {}", invalid()));
-        return Ok(Vault::new(&parse(text.reveal().as_bytes()).ok_or_else(wrong)?));
-    }
-    let file = delivery.master_key_file.as_deref();
-    let path = file.or(own.as_deref()).expect("the settings were checked");
-    let failed = |source| ServerError::MasterKey { path: path.to_owned(), source };
-    let stored = private_file::read(path).map_err(failed)?;
-    let key = match stored {
-        Some(bytes) => parse(&bytes).ok_or_else(|| failed(invalid()))?,
-        // A file named by the operator must not be replaced by another key if it is only not mounted.
-        None if file.is_some() => return Err(failed(io::ErrorKind::NotFound.into())),
-        None if has_sealed => return Err(ServerError::MasterKeyMissing(path.to_owned())),
-        None => create(path).map_err(failed)?,
+    let key = match (given(&config.delivery)?, config.store.folder()) {
+        (Some(key), _) => key,
+        (None, Some(data)) => find_or_create(data.join("master-key"), has_sealed)?,
+        (None, None) => return Err(ServerError::InvalidConfig("a database needs a master key".to_owned())),
     };
     Ok(Vault::new(&key))
+}
+
+/// Returns the key of the settings, if they have one.
+pub(super) fn given(delivery: &DeliveryConfig) -> Result<Option<MasterKey>, ServerError> {
+    if let Some(text) = &delivery.master_key {
+        let wrong = || ServerError::InvalidConfig(format!("invalid FORMS_MASTER_KEY: {}", invalid()));
+        return parse(text.reveal().as_bytes()).ok_or_else(wrong).map(Some);
+    }
+    let Some(path) = &delivery.master_key_file else { return Ok(None) };
+    // It must not be replaced by another key if it is only not mounted.
+    let missing = || ServerError::MasterKey { path: path.clone(), source: io::ErrorKind::NotFound.into() };
+    read(path)?.ok_or_else(missing).map(Some)
+}
+
+fn find_or_create(path: PathBuf, has_sealed: bool) -> Result<MasterKey, ServerError> {
+    match read(&path)? {
+        Some(key) => Ok(key),
+        None if has_sealed => Err(ServerError::MasterKeyMissing(path)),
+        None => create(&path).map_err(|source| ServerError::MasterKey { path, source }),
+    }
+}
+
+fn read(path: &Path) -> Result<Option<MasterKey>, ServerError> {
+    let failed = |source| ServerError::MasterKey { path: path.to_owned(), source };
+    let stored = private_file::read(path).map_err(failed)?;
+    stored.map(|bytes| parse(&bytes).ok_or_else(|| failed(invalid()))).transpose()
 }
 
 fn create(path: &Path) -> io::Result<MasterKey> {

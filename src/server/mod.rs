@@ -104,6 +104,7 @@ pub async fn run(
     ready: impl FnOnce(&Serving<'_>),
 ) -> Result<(), ServerError> {
     config.check().map_err(ServerError::InvalidConfig)?;
+    master_key::given(&config.delivery)?;
     let mut shutdown = pin!(shutdown);
     let load = async {
         let Some(files) = config.tls.clone() else { return Ok(None) };

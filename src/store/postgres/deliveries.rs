@@ -1,7 +1,6 @@
 //! Deliveries in the database.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -21,9 +20,6 @@ use crate::store::{
     Capacity, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows, FinishedAttempt,
     LoadedDelivery, Owner, QueueId, QueueTotals, Result, StepResult, TypeStats,
 };
-
-/// Shortest and longest time, in milliseconds, after which a server looks for what others have made due.
-const POLL: std::ops::RangeInclusive<u64> = 800..=1_200;
 
 #[async_trait]
 impl Deliveries for PostgresStore {
@@ -46,16 +42,16 @@ impl Deliveries for PostgresStore {
     }
 
     async fn release(&self, owner: Owner) {
-        if let Err(error) = self.release_claims(owner).await {
-            tracing::warn!(%error, "deliveries remain claimed for some minutes");
+        let sql = "UPDATE deliveries SET owner = NULL, leased_until = NULL WHERE owner = $1";
+        let owner = owner.cast_signed();
+        match self.write(|tx| async move { tx.execute(sql, &[&owner]).await }).await {
+            Ok(_) => self.context.wake(),
+            Err(error) => tracing::warn!(%error, "deliveries remain claimed for some minutes"),
         }
     }
 
     async fn due_changed(&self) {
-        tokio::select! {
-            () = self.context.due.changed() => {}
-            () = tokio::time::sleep(Duration::from_millis(fastrand::u64(POLL))) => {}
-        }
+        self.context.due.changed().await;
     }
 
     async fn permit_confirmation(

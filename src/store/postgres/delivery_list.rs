@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_postgres::Row;
 
-use super::delivery_rows::{self, DELIVERED, IS_CLAIMED, StoredDelivery};
+use super::delivery_rows::{self, IS_CLAIMED, StoredDelivery};
 use super::transaction::{Params, Tx};
 use super::{Context, PostgresStore, cached_rows, queues};
 use crate::clock::Timestamp;
@@ -14,7 +15,6 @@ use crate::domain::delivery::health::Health;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::id::{DeliveryTarget, EventId, FormId, FormRef, IntegrationId, SubmissionId, WorkspaceId};
-use crate::store::queue::QueueClass;
 use crate::store::search::{Found, SearchGoal};
 use crate::store::{DeliveryFilter, DeliveryRows, QueueTotals, Result, TypeStats};
 
@@ -25,6 +25,9 @@ const MAX_TIME: Duration = Duration::from_secs(2);
 const CHUNK: usize = 200;
 
 const HOUR_MILLIS: i64 = 3_600_000;
+
+/// The deliveries of a row of `queues`.
+const OF_QUEUE: &str = "deliveries.form = queues.form AND deliveries.integration = queues.integration";
 
 /// A row of a search: its position, and the delivery if it matches.
 type Examined = (Vec<u8>, Option<(Arc<Form>, Delivery)>);
@@ -95,7 +98,7 @@ async fn examine(
     let params: Params<'_> =
         &[&workspace, &since, &event, &target, &limit, form, forms, integration, submission];
     let rows = tx.query(&sql, params).await?;
-    let is_match = |row: &&tokio_postgres::Row| row.get::<_, Option<&str>>(2).is_some();
+    let is_match = |row: &&Row| row.get::<_, Option<&str>>(2).is_some();
     let stored = rows.iter().filter(is_match).map(delivery_rows::decode).collect::<Result<Vec<_>>>()?;
     let mut shown = show(tx, context, workspace, stored).await?.into_iter();
     let has_status =
@@ -144,31 +147,18 @@ impl PostgresStore {
     /// See [`queue_totals`](crate::store::Deliveries::queue_totals).
     pub(super) async fn totals(&self, form: FormRef) -> Result<Vec<QueueTotals>> {
         let Some(found) = self.batchers.forms.ask(form).await? else { return Ok(Vec::new()) };
-        let ids: Vec<_> = found.integrations.iter().map(|one| one.id).collect();
-        let counts = "SELECT integration, class, count(*) FROM deliveries
-                      WHERE form = $1 AND integration = ANY($2::BYTEA[]) AND class IN (0, 1, 2, 4)
-                      GROUP BY integration, class";
-        let states = "SELECT integration, data FROM queues WHERE form = $1";
-        let ids = &ids;
-        let (counts, states) = self
-            .read(|tx| async move {
-                let params: Params<'_> = &[&form.id, ids];
-                tokio::try_join!(tx.query(counts, params), tx.query(states, &params[..1]))
-            })
-            .await?;
-        let mut totals = BTreeMap::<IntegrationId, QueueTotals>::new();
-        for row in &states {
-            totals.entry(row.get(0)).or_default().health = queues::decode(row, 1)?.health;
+        let sql = &format!(
+            "SELECT integration, data, (SELECT count(*) FROM deliveries WHERE {OF_QUEUE} AND class < 3),
+                 (SELECT count(*) FROM deliveries WHERE {OF_QUEUE} AND class = 3)
+             FROM queues WHERE form = $1"
+        );
+        let mut totals = HashMap::<IntegrationId, QueueTotals>::new();
+        for row in self.read(|tx| async move { tx.query(sql, &[&form.id]).await }).await? {
+            let (health, [pending, dead]) =
+                (queues::decode(&row, 1)?.health, [2, 3].map(|at| count(&row, at)));
+            totals.insert(row.get(0), QueueTotals { health, pending, dead });
         }
-        for row in &counts {
-            let totals = totals.entry(row.get(0)).or_default();
-            let count = row.get::<_, i64>(2).cast_unsigned();
-            match row.get::<_, i16>(1) == QueueClass::Dead as i16 {
-                true => totals.dead += count,
-                false => totals.pending += count,
-            }
-        }
-        Ok(ids.iter().map(|id| totals.remove(id).unwrap_or_default()).collect())
+        Ok(found.integrations.iter().map(|one| totals.remove(&one.id).unwrap_or_default()).collect())
     }
 
     /// See [`delivery_stats`](crate::store::Deliveries::delivery_stats).
@@ -177,86 +167,56 @@ impl PostgresStore {
         workspace: WorkspaceId,
         now: Timestamp,
     ) -> Result<Vec<(&'static str, TypeStats)>> {
-        let (context, mut collected) = (&*self.context, BTreeMap::<&'static str, TypeStats>::new());
-        let queues = self.read(|tx| async move { count_all(&tx, context, workspace, now).await }).await?;
-        for QueueCounts { form, integration, health, counts } in queues {
-            let Some(integration) = form.integration(integration) else { continue };
+        let context = &*self.context;
+        let (rows, forms) =
+            self.scan(|tx| async move { count_all(&tx, context, workspace, now).await }).await?;
+        let mut collected = BTreeMap::<&'static str, TypeStats>::new();
+        for (row, form) in rows.iter().zip(forms) {
+            let Some(form) = form else { continue };
+            let Some(integration) = form.integration(row.get(2)) else { continue };
+            let is_paused = queues::decode(row, 3)?.health.paused.is_some();
+            let [all, claimed, paused, dead, delivered] = [4, 5, 7, 8, 9].map(|at| count(row, at));
             let stats = collected.entry(integration.type_name()).or_default();
-            stats.paused_integrations += u64::from(health.paused.is_some());
-            let is_paused = form.deleted_at.is_some() || !integration.enabled || health.paused.is_some();
-            for ClassCount { class, count, claimed, due } in counts {
-                let waiting = count - claimed;
-                stats.in_flight += claimed;
-                match class {
-                    DELIVERED => stats.delivered += count,
-                    _ if class == QueueClass::Dead as i16 => stats.dead += count,
-                    _ if is_paused || class == QueueClass::Paused as i16 => stats.paused += waiting,
-                    _ => {
-                        stats.pending += waiting;
-                        stats.oldest_due_at = stats.oldest_due_at.into_iter().chain(due).min();
-                    }
-                }
+            stats.in_flight += claimed;
+            stats.paused += paused;
+            stats.dead += dead;
+            stats.delivered += delivered;
+            stats.paused_integrations += u64::from(is_paused);
+            if form.deleted_at.is_some() || !integration.enabled || is_paused {
+                stats.paused += all - claimed;
+                continue;
             }
+            stats.pending += all - claimed;
+            stats.oldest_due_at =
+                stats.oldest_due_at.into_iter().chain(row.get::<_, Option<Timestamp>>(6)).min();
         }
         Ok(collected.into_iter().collect())
     }
 }
 
-/// The deliveries of a queue, counted by class.
-struct QueueCounts {
-    form: Arc<Form>,
-    integration: IntegrationId,
-    health: Health,
-    counts: Vec<ClassCount>,
+fn count(row: &Row, column: usize) -> u64 {
+    row.get::<_, i64>(column).cast_unsigned()
 }
 
-struct ClassCount {
-    class: i16,
-    count: u64,
-    /// Those of them that are claimed.
-    claimed: u64,
-    /// When the first of the others was due.
-    due: Option<Timestamp>,
-}
-
-/// Counts the deliveries of a workspace: those delivered within 24 hours, by the hour, and those that are neither delivered nor
-/// ended otherwise.
+/// Counts the deliveries of each queue of a workspace: all that wait and those of them that are claimed, with the time when the
+/// first of the others was due; paused and dead ones; and those delivered within 24 hours, by the hour.
 async fn count_all(
     tx: &Tx,
     context: &Context,
     workspace: WorkspaceId,
     now: Timestamp,
-) -> Result<Vec<QueueCounts>> {
-    let of_queue = "deliveries.form = queues.form AND deliveries.integration = queues.integration";
+) -> Result<(Vec<Row>, Vec<Option<Arc<Form>>>)> {
+    let counted = |condition| format!("(SELECT count(*) FROM deliveries WHERE {OF_QUEUE} AND {condition})");
+    let [paused, dead, delivered] = ["class = 2", "class = 3", "class = 5 AND at >= $2"].map(counted);
     let sql = format!(
-        "SELECT queues.form, queues.integration, counts.class, counts.count, counts.claimed, counts.due
-         FROM queues CROSS JOIN LATERAL (
-             SELECT class, count(*) AS count, count(*) FILTER (WHERE {IS_CLAIMED}) AS claimed,
-                 min(due) FILTER (WHERE NOT {IS_CLAIMED}) AS due
-             FROM deliveries WHERE {of_queue} AND class IN (0, 1, 2, 4) GROUP BY class
-             UNION ALL SELECT 5::SMALLINT, count(*), 0, NULL FROM deliveries WHERE {of_queue} AND class = 5 AND at >= $2) counts
-         WHERE queues.workspace = $1 AND removed_at IS NULL"
+        "SELECT workspace, form, integration, data, waiting.total, waiting.claimed, waiting.due, {paused}, {dead}, {delivered}
+         FROM queues CROSS JOIN LATERAL (SELECT count(*) AS total, count(*) FILTER (WHERE {IS_CLAIMED}) AS claimed,
+             min(due) FILTER (WHERE NOT {IS_CLAIMED}) AS due FROM deliveries WHERE {OF_QUEUE} AND class < 2) waiting
+         WHERE workspace = $1 AND removed_at IS NULL"
     );
     let first_hour = now.millis().div_euclid(HOUR_MILLIS) - 23;
-    let mut counts = HashMap::<(FormId, IntegrationId), Vec<ClassCount>>::new();
-    for row in tx.query(&sql, &[&workspace, &(first_hour * HOUR_MILLIS)]).await? {
-        counts.entry((row.get(0), row.get(1))).or_default().push(ClassCount {
-            class: row.get(2),
-            count: row.get::<_, i64>(3).cast_unsigned(),
-            claimed: row.get::<_, i64>(4).cast_unsigned(),
-            due: row.get(5),
-        });
-    }
-    let sql =
-        "SELECT workspace, form, integration, data FROM queues WHERE workspace = $1 AND removed_at IS NULL";
-    let rows = tx.query(sql, &[&workspace]).await?;
-    let refs: Vec<_> = rows.iter().map(|row| workspace.form(queues::id(row).form)).collect();
+    let rows = tx.query(&sql, &[&workspace, &(first_hour * HOUR_MILLIS)]).await?;
+    let refs: Vec<_> = rows.iter().map(|row| workspace.form(row.get(1))).collect();
     let forms = cached_rows::forms(tx, context, &refs).await?;
-    let mut all = Vec::new();
-    for (row, form) in rows.iter().zip(forms) {
-        let (id, health) = (queues::id(row), queues::decode(row, 3)?.health);
-        let counts = counts.remove(&(id.form, id.integration)).unwrap_or_default();
-        all.extend(form.map(|form| QueueCounts { form, integration: id.integration, health, counts }));
-    }
-    Ok(all)
+    Ok((rows, forms))
 }

@@ -9,9 +9,6 @@ use crate::id::{DeliveryId, DeliveryTarget, EventId, FormId, IntegrationId, Subm
 use crate::store::queue::{QueueClass, decode_delivery, encode_delivery};
 use crate::store::{Result, StoreError};
 
-/// Class of those that were delivered, which are counted apart from others that have ended.
-pub(super) const DELIVERED: i16 = 5;
-
 /// Whether a delivery is claimed.
 pub(super) const IS_CLAIMED: &str = "(leased_until IS NOT NULL
     AND leased_until > (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT)";
@@ -43,18 +40,23 @@ pub(super) fn select(rest: &str) -> String {
     format!("SELECT {COLUMNS}, {IS_CLAIMED} FROM {rest}")
 }
 
-/// The class of a delivery in its column.
-fn class_of(delivery: &Delivery) -> i16 {
-    match delivery.status {
-        DeliveryStatus::Delivered => DELIVERED,
-        _ => QueueClass::of(delivery) as i16,
+/// The number of a class in its column: those that are counted come first.
+pub(super) fn number(class: QueueClass) -> i16 {
+    match class {
+        QueueClass::Deletion => 0,
+        QueueClass::Due => 1,
+        QueueClass::Paused => 2,
+        QueueClass::Dead => 3,
+        QueueClass::Ended => 4,
     }
 }
 
-/// The classes that the column has for `class`.
-pub(super) fn classes_of(class: QueueClass) -> Vec<i16> {
-    let delivered = (class == QueueClass::Ended).then_some(DELIVERED);
-    [class as i16].into_iter().chain(delivered).collect()
+/// The number of those that were delivered, which are counted apart from others that have ended.
+const DELIVERED: i16 = 5;
+
+/// The last one of the numbers that `class` has.
+pub(super) fn last_number(class: QueueClass) -> i16 {
+    if class == QueueClass::Ended { DELIVERED } else { number(class) }
 }
 
 /// Deliveries by column.
@@ -80,7 +82,10 @@ impl Columns {
             columns.targets.push(one.target);
             columns.integrations.push(one.target.integration);
             columns.submissions.push(one.submission);
-            columns.classes.push(class_of(one));
+            columns.classes.push(match one.status {
+                DeliveryStatus::Delivered => DELIVERED,
+                _ => number(QueueClass::of(one)),
+            });
             columns.times.push(QueueClass::of(one).time_of(one));
             columns.due.push(one.next_attempt_at);
             columns.waits.push(one.wait_ms);
@@ -121,7 +126,7 @@ pub(super) async fn update(
     let Columns { events, targets, classes, times, due, waits, data, .. } = &columns;
     let bodies: Vec<_> = changed.iter().map(|(_, body)| *body).collect();
     let sql = "UPDATE deliveries SET class = new.class, at = new.at, due = new.due, wait_ms = new.wait_ms, data = new.data,
-                   body = CASE WHEN new.class IN (3, 5) THEN NULL ELSE coalesce(deliveries.body, new.body) END,
+                   body = CASE WHEN new.class >= 4 THEN NULL ELSE coalesce(deliveries.body, new.body) END,
                    owner = NULL, leased_until = NULL
                FROM (SELECT unnest($2::BYTEA[]) AS event, unnest($3::BYTEA[]) AS target, unnest($4::SMALLINT[]) AS class,
                    unnest($5::BIGINT[]) AS at, unnest($6::BIGINT[]) AS due, unnest($7::BIGINT[]) AS wait_ms,

@@ -1,6 +1,6 @@
 //! Maintenance of deliveries: those that ended long ago, and those that a clock set back delays.
 
-use super::delivery_rows::{self, IS_CLAIMED, classes_of, select};
+use super::delivery_rows::{self, IS_CLAIMED, last_number, number, select};
 use super::queues::BATCH;
 use super::transaction::Tx;
 use super::{PostgresStore, confirmations, queues};
@@ -14,7 +14,7 @@ impl PostgresStore {
     pub(super) async fn prune(&self, now: Timestamp) -> Result<()> {
         for (class, days) in KEPT_DAYS {
             let ended = Timestamp::from_millis(now.millis() - days * DAY_MILLIS);
-            for class in classes_of(class) {
+            for class in number(class)..=last_number(class) {
                 let sql = "SELECT workspace, form, integration FROM queues
                            WHERE EXISTS (SELECT 1 FROM deliveries WHERE deliveries.form = queues.form
                                AND deliveries.integration = queues.integration AND class = $1 AND at <= $2)";
@@ -77,7 +77,7 @@ async fn prune_batch(tx: &Tx, queue: QueueId, class: i16, ended: Timestamp) -> R
 /// Makes some of the deliveries of a queue due that wait longer than their schedule says. Returns whether there were any.
 async fn bring_batch(tx: &Tx, queue: QueueId, now: Timestamp) -> Result<bool> {
     let sql = select(&format!(
-        "deliveries WHERE form = $1 AND integration = $2 AND class IN (0, 1) AND due > $3 AND due - $3 > wait_ms
+        "deliveries WHERE form = $1 AND integration = $2 AND class < 2 AND due > $3 AND due - $3 > wait_ms
          AND NOT {IS_CLAIMED} ORDER BY event, target LIMIT $4 FOR UPDATE"
     ));
     let rows = tx.query(&sql, &[&queue.form, &queue.integration, &now, &BATCH]).await?;

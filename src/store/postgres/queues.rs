@@ -3,7 +3,7 @@
 use tokio_postgres::Row;
 
 use super::PostgresStore;
-use super::delivery_rows::{self, select};
+use super::delivery_rows::{self, number, select};
 use super::transaction::Tx;
 use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
@@ -11,7 +11,7 @@ use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::id::{FormId, IntegrationId};
 use crate::store::json::{from_json, to_text};
-use crate::store::queue::{QueueClass, Revival, StoredQueue, WAITING_CLASSES};
+use crate::store::queue::{QueueClass, Revival, StoredQueue};
 use crate::store::{QueueId, Result};
 
 /// Deliveries that are changed in one transaction.
@@ -127,12 +127,11 @@ async fn cancel_batch(tx: &Tx, queue: QueueId) -> Result<bool> {
         return Ok(false);
     };
     let at: Timestamp = removed.get(0);
-    let classes = WAITING_CLASSES.map(|class| class as i16).to_vec();
     let sql = select(
-        "deliveries WHERE form = $1 AND integration = $2 AND class = ANY($3::SMALLINT[])
-         ORDER BY event, target LIMIT $4 FOR UPDATE",
+        "deliveries WHERE form = $1 AND integration = $2 AND class < 3
+         ORDER BY event, target LIMIT $3 FOR UPDATE",
     );
-    let rows = tx.query(&sql, &[&queue.form, &queue.integration, &classes, &BATCH]).await?;
+    let rows = tx.query(&sql, &[&queue.form, &queue.integration, &BATCH]).await?;
     let waiting = rows.iter().map(delivery_rows::decode).collect::<Result<Vec<_>>>()?;
     let cancel = |delivery: &Delivery| delivery.ended(DeliveryStatus::Canceled, at);
     delivery_rows::change(tx, queue.workspace, &waiting, cancel).await?;
@@ -147,7 +146,7 @@ async fn revive_batch(tx: &Tx, queue: QueueId) -> Result<bool> {
         "deliveries WHERE form = $1 AND integration = $2 AND class = $3 AND at >= $4 AND at <= $5
          ORDER BY at, event, target LIMIT $6 FOR UPDATE",
     );
-    let dead = QueueClass::Dead as i16;
+    let dead = number(QueueClass::Dead);
     let rows = tx.query(&sql, &[&form, &integration, &dead, &since, &until, &BATCH]).await?;
     let dead = rows.iter().map(delivery_rows::decode).collect::<Result<Vec<_>>>()?;
     delivery_rows::change(tx, workspace, &dead, |delivery| delivery.restarted(until, 0)).await?;

@@ -62,5 +62,9 @@ async fn migrate(session: &Tx, version: usize, migration: &str) -> Result<()> {
         0 => "INSERT INTO settings (name, value) VALUES ('schema', '1')".to_owned(),
         _ => format!("UPDATE settings SET value = '{}' WHERE name = 'schema'", version + 1),
     };
-    session.run(&format!("BEGIN; {migration}; {record}; COMMIT")).await
+    let migrated = session.run(&format!("BEGIN; {migration}; {record}; COMMIT")).await;
+    if migrated.is_err() {
+        session.run("ROLLBACK").await?;
+    }
+    migrated
 }

@@ -76,8 +76,13 @@ impl OpenForm {
     fn next_id(&mut self, context: &Context, now: Timestamp) -> SubmissionId {
         let is_ahead = |last: &SubmissionId| last.millis() - now.millis() > TOLERATED_STEP_MILLIS;
         self.stepped_back |= self.last.as_ref().is_some_and(is_ahead);
-        let last = self.given.or(self.last).filter(|last| !is_ahead(last));
-        let id = SubmissionId::after(last, now.millis(), &*context.random);
+        let random = &*context.random;
+        let id = match (self.given, self.last.filter(|last| !is_ahead(last))) {
+            (Some(given), _) => SubmissionId::after(Some(given), now.millis(), random),
+            // The next one may have been given by another server, or before the clock was set back.
+            (None, Some(last)) if last.millis() >= now.millis() => last.beyond(random),
+            (None, _) => SubmissionId::after(None, now.millis(), random),
+        };
         self.given = Some(id);
         id
     }

@@ -141,7 +141,7 @@ CREATE TABLE deliveries (
     form BYTEA NOT NULL,
     integration BYTEA NOT NULL,
     submission BYTEA,
-    -- 0: waits for an attempt, a deletion; 1: waits for an attempt; 2: dead; 3: canceled or skipped; 4: paused; 5: delivered
+    -- 0: waits for an attempt, a deletion; 1: waits for an attempt; 2: paused; 3: dead; 4: canceled or skipped; 5: delivered
     class SMALLINT NOT NULL,
     -- The time by which those of a class are ordered.
     at BIGINT NOT NULL,
