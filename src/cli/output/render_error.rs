@@ -46,6 +46,10 @@ pub const CODES: [(&str, &str); 18] = [
         "lost",
         "The salvaged store lacks something that the damaged one had; the report says what is known of it.",
     ),
+    (
+        "differs",
+        "The store that is being copied changes meanwhile. Stop what writes to it, and copy again: only what has changed is written.",
+    ),
     ("declined", "You answered no. Nothing was done."),
     ("closed_pipe", "The reader closed the output, as `head` does. This is not a failure."),
     ("interrupted", "Ctrl-C was pressed. What was sent before may have been carried out."),
