@@ -2,6 +2,7 @@
 
 mod admission; // idempotency, refusals, rechecks
 mod clock_and_ids; // ids and counters when the clock jumps
+mod copy; // copies between the stores
 pub(crate) mod deliveries; // helpers: forms with integrations, and a runner
 mod delivery_changes; // deliveries changed by hand, listed, counted and pruned
 mod delivery_events; // events other than completed submissions, and the trash
