@@ -101,13 +101,11 @@ impl StoreLocation {
     }
 }
 
-impl FromStr for StoreLocation {
-    type Err = std::convert::Infallible;
-
+impl From<&str> for StoreLocation {
     /// Reads the URL of a database, or a path.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    fn from(text: &str) -> Self {
         let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme));
-        Ok(if is_url { Self::Database(Secret::new(text.to_owned())) } else { Self::Folder(text.into()) })
+        if is_url { Self::Database(Secret::new(text.to_owned())) } else { Self::Folder(text.into()) }
     }
 }
 

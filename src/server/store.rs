@@ -123,7 +123,10 @@ fn log(event: &EngineEvent) {
 
 /// Verifies the store in the database at `url`, and changes nothing.
 pub async fn verify_database(url: &str) -> Result<JournalCheck, ServerError> {
-    database::verify(url).await
+    let store = database::open_once(url, true).await?;
+    let checked = store.verify().await;
+    store.close().await?;
+    Ok(checked?)
 }
 
 /// Passes over all records, at most: while the source is in use, each finds less that has changed.
@@ -198,8 +201,8 @@ mod database {
     use crate::config::Config;
     use crate::cpu_pool::CpuPool;
     use crate::secret::SystemRandomness;
+    use crate::store::Store;
     use crate::store::postgres::{OpenError, PostgresStore};
-    use crate::store::{JournalCheck, Store};
 
     /// Pause between two attempts to reach a database, each of which takes some seconds.
     const PAUSE: Duration = Duration::from_secs(1);
@@ -236,13 +239,6 @@ mod database {
         }))
     }
 
-    pub(super) async fn verify(url: &str) -> Result<JournalCheck, ServerError> {
-        let store = open_once(url, true).await?;
-        let checked = store.verify().await;
-        store.close().await?;
-        Ok(checked?)
-    }
-
     impl From<OpenError> for ServerError {
         fn from(error: OpenError) -> Self {
             match error {
@@ -263,17 +259,13 @@ mod database {
     use super::ServerError;
     use crate::config::Config;
     use crate::cpu_pool::CpuPool;
-    use crate::store::{JournalCheck, Store};
+    use crate::store::Store;
 
     pub(super) async fn open(_: &str, _: &Config, _: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
         Err(unknown())
     }
 
     pub(super) async fn open_once(_: &str, _: bool) -> Result<Arc<dyn Store>, ServerError> {
-        Err(unknown())
-    }
-
-    pub(super) async fn verify(_: &str) -> Result<JournalCheck, ServerError> {
         Err(unknown())
     }
 

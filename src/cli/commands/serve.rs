@@ -31,7 +31,7 @@ const IF_IN_USE: &str = "stop it, or name another directory";
 /// Run the server
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "forms serve --data <DIR> [OPTIONS]\n       forms serve --store <URL> [OPTIONS]",
+    override_usage = "forms serve (--data <DIR> | --store <URL>) [OPTIONS]",
     after_long_help = "\
 Prints the server's address on one line once it accepts requests; everything
 else is logged to stderr: as text on a terminal, else as lines of JSON. Ctrl-C
@@ -44,23 +44,22 @@ as 127.0.0.1. SSL_CERT_FILE names a file of authorities to trust instead of the
 system's.
 
 Any number of servers can use one database: give each the same master key,
-which `openssl rand -base64 32` makes, as FORMS_MASTER_KEY or in a file. Give
-the database's password in FORMS_STORE: others can see a command's arguments.
+which `openssl rand -base64 32` makes, as FORMS_MASTER_KEY or in a file, and the
+first one --operator-key-file. A URL with a password belongs into FORMS_STORE:
+other users can see the arguments of a command.
 
 Examples:
   forms serve --data ./store
   read -r url < <(forms serve --data ./store --listen 127.0.0.1:0)
-  forms serve --store postgres://forms@db.example.com/forms \\
-    --master-key-file master.key --operator-key-file operator.key
+  forms serve --store postgres://forms@db/forms --master-key-file master.key
   forms serve --data ./store --tls-cert cert.pem --tls-key key.pem
   forms serve --data ./store --trusted-proxy 127.0.0.1
   forms serve --data ./store --base-url https://example.com/forms \\
     --cors-origin https://app.example.com --rate-limit 50/s"
 )]
 pub struct Serve {
-    /// PostgreSQL database instead of --data: postgres://USER@HOST/NAME [env: FORMS_STORE]
-    #[arg(long, value_name = "URL")]
-    store: Option<String>,
+    #[arg(long, value_name = "URL", help = "PostgreSQL URL, instead of --data [env: FORMS_STORE]")]
+    store: Option<StoreLocation>,
     /// File for the operator key that the first server of a database makes
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     operator_key_file: Option<PathBuf>,
@@ -80,7 +79,7 @@ pub struct Serve {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
     /// Refuse writes when less than this is free on the disk
-    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "0", "1024GiB"), default_value = "128MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = in_range(size, "0", "1024GiB"), default_value = "128MiB", hide_short_help = true)]
     min_free: u64,
     /// Memory for the store's cache
     #[arg(long, value_name = "SIZE", value_parser = in_range(size, "1MiB", "1024GiB"), default_value = "48MiB")]
@@ -226,7 +225,7 @@ fn in_range<T: PartialOrd + Clone + Send + Sync + 'static>(
 
 impl Run for Serve {
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let store = target::store(&session.global, &session.environment, self.store.as_deref())?;
+        let store = target::store(&session.global, &session.environment, self.store.clone())?;
         let Some(store) = store else {
             let help = "forms serve --data ./store";
             return Err(CliError::usage_with_help("serve needs a store: --data DIR, or --store URL", help));

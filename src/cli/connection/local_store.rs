@@ -67,7 +67,7 @@ pub struct StoreFlags {
     /// URL in place of Google's hosts, for private endpoints and tests: /token and /v4/spreadsheets below it
     #[arg(long, value_name = "URL", env = "FORMS_GOOGLE_URL", hide_env = true, hide_short_help = true)]
     google_url: Option<String>,
-    /// File with the key that seals secrets: 32 bytes in base64 [default: FORMS_MASTER_KEY, or master-key in the data directory, made at the first start]
+    /// File with the key that seals secrets: 32 bytes in base64 [default: master-key in the data directory, made at the first start]
     #[arg(long, value_name = "FILE", env = "FORMS_MASTER_KEY_FILE", hide_env = true, hide_short_help = true)]
     master_key_file: Option<PathBuf>,
     #[command(flatten)]

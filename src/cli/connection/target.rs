@@ -124,7 +124,7 @@ pub fn data(global: &Global, environment: &Environment) -> Result<Option<Sourced
 pub fn store(
     global: &Global,
     environment: &Environment,
-    flag: Option<&str>,
+    flag: Option<StoreLocation>,
 ) -> Result<Option<StoreLocation>, CliError> {
     let has_flag = global.data.is_some() || global.url.is_some() || global.context.is_some();
     let variable = environment.get("FORMS_STORE").filter(|_| !has_flag);
@@ -136,9 +136,8 @@ pub fn store(
             "FORMS_DATA and FORMS_STORE are both set",
             "unset one of them, or use --data or --store",
         )),
-        (Some(store), _) | (None, Some(store)) => {
-            Ok(Some(store.parse().unwrap_or_else(|never| match never {})))
-        }
+        (Some(store), _) => Ok(Some(store)),
+        (None, Some(store)) => Ok(Some(store.into())),
         (None, None) => Ok(data(global, environment)?.map(|data| StoreLocation::Folder(data.value))),
     }
 }

@@ -13,7 +13,7 @@ use crate::cli::output::visible;
 use crate::client::ClientError;
 
 /// Codes that only the command line has, as in `-o json`, with their meanings.
-pub const CODES: [(&str, &str); 18] = [
+pub const CODES: [(&str, &str); 19] = [
     ("usage", "The command line is not valid. `forms help <command>` shows the usage."),
     (
         "context_not_found",
@@ -45,6 +45,10 @@ pub const CODES: [(&str, &str); 18] = [
     (
         "lost",
         "The salvaged store lacks something that the damaged one had; the report says what is known of it.",
+    ),
+    (
+        "differs",
+        "The store that is being copied changes meanwhile. Stop what writes to it, and copy again: only what has changed is written.",
     ),
     ("declined", "You answered no. Nothing was done."),
     ("closed_pipe", "The reader closed the output, as `head` does. This is not a failure."),

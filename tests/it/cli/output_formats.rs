@@ -175,6 +175,7 @@ fn calls_about_integrations(command: &str) -> Calls {
         "store compact" => (&[""], &[(2, "--columns x")]),
         "store verify" => (&[""], &[(2, "--columns x"), (2, "--data missing")]),
         "store salvage" => (&[], &[(2, ""), (2, "--data missing --to new"), (2, "--to new")]),
+        "store copy" => (&[], &[(2, ""), (2, "--from missing --to new"), (5, "--from store --to new")]),
         "store restore" => (&[], &[(2, ""), (2, "a.tar"), (2, "missing.tar --data new")]),
         _ => panic!("add calls of `forms {command}` to one of these tables"),
     }

@@ -224,6 +224,7 @@ async fn rows_of_an_earlier_process_are_searched_for_even_at_a_first_attempt() {
         google.state().tabs[0].rows = vec![HEADER.map(Value::from).to_vec(), vec![json!(ada)]];
         rig.server.clock.advance(elapsed);
         rig.server = with_google(rig.server, &google, SendLimits::default());
+        rig.server.app.maintain(30).await.unwrap();
         rig.server.deliver().await;
         assert_eq!(ids(&google), [ada]);
         assert_eq!(rig.delivery().await["status"], "delivered");

@@ -289,8 +289,8 @@ async fn servers_of_one_database_agree_at_once() {
     // Damage of every kind that is looked for.
     publish_form(&wires[0], &operator).await;
     let damage = "UPDATE counters SET responses = 7 WHERE shard = 0; UPDATE form_versions SET data = '{' WHERE number = 1;
-         INSERT INTO deliveries (workspace, event, target, form, integration, class, at, data)
-         SELECT workspace, '\\x00', '\\x00', id, '\\x00', 1, 0, '{}' FROM forms";
+         INSERT INTO deliveries (workspace, event, target, form, integration, class, at, wait_ms, data)
+         SELECT workspace, '\\x00', '\\x00', id, '\\x00', 1, 0, 0, '{}' FROM forms";
     database.batch_execute(damage).await.unwrap();
     let verified = site.command(&["store", "verify"]).output().unwrap();
     let found = String::from_utf8(verified.stdout).unwrap();

@@ -34,20 +34,20 @@ Examples:
   forms store verify --data ./store
   forms store verify --store postgres://forms@db.example.com/forms")]
 pub struct Verify {
-    /// Database to verify without a server [env: FORMS_STORE]
-    #[arg(long, value_name = "URL")]
-    store: Option<String>,
+    #[arg(long, value_name = "URL", help = "Database to verify without a server [env: FORMS_STORE]")]
+    store: Option<StoreLocation>,
 }
 
 impl Run for Verify {
     const COLUMNS: Columns = Columns::Fixed(&["files", "writes", "rows", "damage"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        let location = target::store(&session.global, &session.environment, self.store.as_deref())?;
+        let location = target::store(&session.global, &session.environment, self.store)?;
+        let name = location.as_ref().map(ToString::to_string);
         let server = |data: &Path| session.running_servers().into_iter().find(|one| one.holds(data));
         let (check, name) = match location {
-            Some(StoreLocation::Database(ref url)) => {
-                let name = location.as_ref().map(ToString::to_string).unwrap_or_default();
+            Some(StoreLocation::Database(url)) => {
+                let name = name.unwrap_or_default();
                 let check = verify_database(url.reveal()).await;
                 (check.map_err(|error| open_error(Path::new(&name), error, ""))?.into(), name)
             }
