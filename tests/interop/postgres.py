@@ -194,20 +194,21 @@ def rolling_upgrade():
     """Servers behind nginx and HAProxy, with the examples of docs/postgres.md, restarted one after another: no request fails."""
     with Scene() as scene:
         servers = scene.servers(3, database(scene.cluster("primary")), "--trusted-proxy", "127.0.0.1")
-        ports, form = [server.port for server in servers], servers[0].create_form()
-        loads = []
-        for name in ["nginx", "haproxy"]:
-            balancer = scene.enter_context(start_balancer(name, ports, scene.folder))
-            loads.append(Load([balancer], servers[0].key(), retries=False, clients=6))
-        # The balancers notice which servers are ready.
+        balancers = [Balancer(name, [server.port for server in servers], scene) for name in ["nginx", "haproxy"]]
+        form, loads = servers[0].create_form(), []
+        # They notice which servers are ready.
         time.sleep(3)
-        for load in loads:
-            load.start(itertools.repeat(form))
+        for balancer in balancers:
+            loads.append(Load([balancer.port], servers[0].key(), retries=False, clients=6))
+            loads[-1].start(itertools.repeat(form))
         restarted = servers * (ROUNDS // 2)
         for server in restarted:
+            # nginx is told, HAProxy asks.
+            balancers[0].take_out(server.port)
             server.stop(signal.SIGTERM)
             server.start()
-            time.sleep(3)
+            balancers[0].take_out(None)
+            time.sleep(2)
         for load in loads:
             load.stop()
         sent = [len(load.accepted) for load in loads]
@@ -216,31 +217,38 @@ def rolling_upgrade():
         return f"{len(restarted)} restarts, {sent[0]} submissions through nginx and {sent[1]} through HAProxy, no failed request"
 
 
-@contextlib.contextmanager
-def start_balancer(name, ports, folder):
-    """Runs the example of docs/postgres.md for these servers, without TLS, and returns its port."""
-    port = free_port()
-    text = re.search(rf"```{name}\n(.*?)```", open("docs/postgres.md").read(), re.S)[1]
-    for host, server in zip(("10.0.0.11", "10.0.0.12", "10.0.0.13"), ports):
-        assert f"{host}:8787" in text
-        text = text.replace(f"{host}:8787", f"127.0.0.1:{server}")
-    text = re.sub(r"(listen|bind :)( ?)443 ssl.*?(;?)$", rf"\g<1>\g<2>{port}\g<3>", text, flags=re.M)
-    text = re.sub(r"^ *ssl_.*\n", "", text, flags=re.M)
-    if name == "nginx":
-        paths = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
-        text = f"daemon off;\npid {folder}/nginx.pid;\nerror_log stderr;\nevents {{}}\nhttp {{\naccess_log off;\n{paths}{text}}}\n"
-    path = f"{folder}/{name}.conf"
-    with open(path, "w") as file:
-        file.write(text)
-    command = {"nginx": ["nginx", "-p", folder, "-c", path, "-e", "stderr"], "haproxy": ["haproxy", "-db", "-f", path]}[name]
-    with open(f"{folder}/{name}.log", "w") as log:
-        balancer = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        yield port
-        assert balancer.poll() is None, open(f"{folder}/{name}.log").read()
-    finally:
-        balancer.terminate()
-        balancer.wait()
+class Balancer:
+    """nginx or HAProxy, run with the example of docs/postgres.md for the servers at `ports`, without TLS."""
+
+    def __init__(self, name, ports, scene):
+        self.port, self.path = free_port(), f"{scene.folder}/{name}.conf"
+        text = re.search(rf"```{name}\n(.*?)```", open("docs/postgres.md").read(), re.S)[1]
+        for host, server in zip(("10.0.0.11", "10.0.0.12", "10.0.0.13"), ports):
+            assert f"{host}:8787" in text
+            text = text.replace(f"{host}:8787", f"127.0.0.1:{server}")
+        text = re.sub(r"(listen |bind :)443 ssl.*?(;?)$", rf"\g<1>{self.port}\2", text, flags=re.M)
+        self.text = re.sub(r"^ *ssl_.*\n", "", text, flags=re.M)
+        if name == "nginx":
+            kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            paths = "".join(f"{kind}_temp_path {scene.folder}/{kind};\n" for kind in kinds)
+            head = f"daemon off;\npid {scene.folder}/nginx.pid;\nerror_log stderr;\nevents {{}}\n"
+            self.text = f"{head}http {{\naccess_log off;\n{paths}{self.text}}}\n"
+        self.write(self.text)
+        command = {"nginx": ["nginx", "-p", scene.folder, "-c", self.path, "-e", "stderr"], "haproxy": ["haproxy", "-db", "-f", self.path]}
+        log = open(f"{scene.folder}/{name}.log", "w")
+        self.process = subprocess.Popen(command[name], stdout=log, stderr=log)
+        scene.callback(self.process.wait)
+        scene.callback(self.process.terminate)
+
+    def write(self, text):
+        with open(self.path, "w") as file:
+            file.write(text)
+
+    def take_out(self, port):
+        """Sends no request to the server at `port` from now on, or to all if there is none."""
+        self.write(re.sub(rf"(:{port}\b.*);", r"\1 down;", self.text))
+        self.process.send_signal(signal.SIGHUP)
+        time.sleep(1)
 
 
 CASES = [several_servers, failover, lost_commits, refused_commits, rolling_upgrade]

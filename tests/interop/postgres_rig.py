@@ -250,15 +250,16 @@ class Load:
         if port not in connections:
             connections[port] = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
-        if self.retries:
-            headers["Idempotency-Key"] = f"number-{number}"
+        # Without retries, a connection that is closed while it is idle must not be used again.
+        headers |= {"Idempotency-Key": f"number-{number}"} if self.retries else {"Connection": "close"}
         body = json.dumps({"answers": {"n": number}})
         connections[port].request("POST", f"/api/v1/forms/{form}/submissions", body, headers)
         response = connections[port].getresponse()
-        answer = json.loads(response.read())
+        text = response.read()
         if response.getheader("Connection") == "close":
             connections.pop(port).close()
-        return response.status, answer
+        assert response.getheader("Content-Type", "").endswith("json"), f"{response.status} {text}"
+        return response.status, json.loads(text)
 
     def check(self, server):
         """Fails unless what was accepted is stored, each once, and nothing else. Returns the number of submissions."""

@@ -175,7 +175,7 @@ fn a_version_is_compiled_on_the_pool_and_once_for_concurrent_requests() {
 #[test]
 fn a_key_can_use_a_quarter_of_the_pool_queue() {
     with_one_pool_thread(async {
-        let server = Server::start().await;
+        let server = Server::embedded().await;
         let limits = PoolLimits { threads: 8, jobs: 8, max_wait: Duration::ZERO, ..PoolLimits::default() };
         let server = server.with_pool(limits).await;
         let other = server.key_with(&[Scope::Write]).await;
@@ -198,7 +198,7 @@ fn a_key_can_use_a_quarter_of_the_pool_queue() {
 
 #[tokio::test]
 async fn a_search_that_reaches_its_time_limit_ends_its_page_early_with_a_cursor() {
-    let (server, form) = Server::with_form().await;
+    let (server, form) = Server::embedded_with_form().await;
     let mut expected = Vec::new();
     for number in 0..30 {
         let name = if number % 10 == 7 { "Ada" } else { "Eve" };

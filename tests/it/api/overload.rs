@@ -1,4 +1,5 @@
-//! Memory for large request bodies and responses is bounded; requests beyond it are refused before they take effect.
+//! Memory for large request bodies and responses is bounded; requests beyond it are refused before they take effect. The store is
+//! embedded: it authenticates a request at its first poll.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -69,7 +70,7 @@ fn assert_overloaded(response: &TestResponse) {
 
 #[tokio::test]
 async fn large_bodies_of_one_key_can_use_a_quarter_of_the_memory() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let call = |key: &str, body| server.post(FORMS, json!({})).key(key).body(body);
     let mut in_flight = Vec::new();
     for _ in 0..4 {
@@ -93,7 +94,8 @@ async fn large_bodies_of_one_key_can_use_a_quarter_of_the_memory() {
 
 #[tokio::test]
 async fn one_key_can_receive_slow_bodies_on_a_quarter_of_the_connections() {
-    let server = Server::with_settings(HttpSettings { max_connections: 8, ..HttpSettings::default() }).await;
+    let server =
+        Server::embedded_with_settings(HttpSettings { max_connections: 8, ..HttpSettings::default() }).await;
     let other = server.key_with(&[Scope::Write]).await;
     let call = |key: &str| begin(server.post(FORMS, json!({})).key(key).body(stalled_body(100))).unwrap();
     let mut slow = [call(&server.key), call(&server.key), call(&other)];
@@ -111,7 +113,7 @@ async fn one_key_can_receive_slow_bodies_on_a_quarter_of_the_connections() {
 
 #[tokio::test]
 async fn a_body_of_unknown_length_is_counted_as_it_arrives() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let call = |chunks| server.post(FORMS, json!({})).body(Body::new(Stalled { chunks, length: None }));
     let _in_flight: Vec<_> = (0..SHARE).map(|_| begin(call(MIB / (32 << 10))).unwrap()).collect();
     assert!(begin(call(2)).is_ok());
@@ -121,7 +123,7 @@ async fn a_body_of_unknown_length_is_counted_as_it_arrives() {
 #[tokio::test]
 async fn one_body_within_its_limit_is_accepted_even_if_larger_than_the_share_of_a_key() {
     let settings = HttpSettings { max_definition: 100 * MIB, ..HttpSettings::default() };
-    let server = Server::with_settings(settings).await;
+    let server = Server::embedded_with_settings(settings).await;
     let call = |length| server.post(FORMS, json!({})).body(stalled_body(length));
     let alone = begin(call(80 * MIB)).unwrap();
     assert_overloaded(&begin(call(MIB)).err().unwrap());
@@ -142,7 +144,7 @@ fn large_form() -> Value {
 
 #[tokio::test]
 async fn at_most_four_large_bodies_are_processed_at_once_and_one_per_key() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let form = server.published_form(json!([{"type": "long_text", "title": "Tale"}])).await;
     let path = format!("{FORMS}/{form}/submissions/{}", server.submit(&form, json!({"q1": "short"})).await);
     let edit = |text: &str| server.patch(&path, json!({"answers": {"q1": text}}));
@@ -166,7 +168,7 @@ async fn at_most_four_large_bodies_are_processed_at_once_and_one_per_key() {
 
 #[tokio::test]
 async fn a_body_is_not_received_before_the_key_is_verified() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let wire = server.listen().await;
     for expect in ["", "Expect: 100-continue\r\n"] {
         let mut stream = wire.connect().await;
@@ -203,7 +205,7 @@ async fn unread_responses(server: &Server, path: &str, key: &str) -> Vec<Respons
 
 #[tokio::test]
 async fn unread_responses_are_bounded_per_key_and_in_total() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let (form, path) = with_large_submission(&server).await;
     let list = format!("{form}/submissions?limit=1000");
     let mut held = Vec::new();
@@ -227,7 +229,7 @@ async fn unread_responses_are_bounded_per_key_and_in_total() {
 
 #[tokio::test]
 async fn over_http2_small_bodies_are_counted_too() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let (form, path) = with_large_submission(&server).await;
     let held = unread_responses(&server, &path, &server.key).await;
     // Uses up the rest.
@@ -248,7 +250,7 @@ async fn over_http2_small_bodies_are_counted_too() {
 
 #[tokio::test]
 async fn a_request_that_is_never_completed_gets_store_unavailable() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let form = server.published_form(json!([{"type": "long_text", "title": "Tale"}])).await;
     let path = format!("{FORMS}/{form}/submissions/{}", server.submit(&form, json!({"q1": "short"})).await);
     let edit = |text: &str| server.patch(&path, json!({"answers": {"q1": text}}));
@@ -262,7 +264,7 @@ async fn a_request_that_is_never_completed_gets_store_unavailable() {
 
 #[tokio::test]
 async fn response_memory_is_counted_until_the_connection_releases_it() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let (_, path) = with_large_submission(&server).await;
     let mut held = unread_responses(&server, &path, &server.key).await;
     let mut body = held.pop().unwrap().into_body();
@@ -275,7 +277,7 @@ async fn response_memory_is_counted_until_the_connection_releases_it() {
 
 #[tokio::test]
 async fn a_change_is_applied_only_if_its_response_can_be_sent() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let (form, path) = with_large_submission(&server).await;
     let _held = unread_responses(&server, &path, &server.key).await;
     let edit = |note: &str| server.patch(&path, json!({"metadata": {"note": note}}));
@@ -299,7 +301,7 @@ async fn a_change_is_applied_only_if_its_response_can_be_sent() {
 
 #[tokio::test]
 async fn large_responses_are_compressed_on_the_pool_or_not_at_all() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let (_, path) = with_large_submission(&server).await;
     let get = |server: &Server| server.get(&path).header("accept-encoding", "gzip").send();
     let response = get(&server).await;
@@ -313,7 +315,7 @@ async fn large_responses_are_compressed_on_the_pool_or_not_at_all() {
 
 #[tokio::test]
 async fn a_page_ends_at_1_mib() {
-    let server = Server::start().await;
+    let server = Server::embedded().await;
     let tale = json!({"id": "t", "type": "long_text", "title": "Tale", "max_length": 60_000});
     let submissions = format!("{FORMS}/{}/submissions", server.published_form(json!([tale])).await);
     let answers = json!({"answers": {"t": "x".repeat(60_000)}});

@@ -165,7 +165,11 @@ impl Server {
 
     /// Starts a server on the embedded store, for what only that has.
     pub(crate) async fn embedded() -> Self {
-        Self::on(Home::embedded(), HttpSettings::default()).await
+        Self::embedded_with_settings(HttpSettings::default()).await
+    }
+
+    pub(crate) async fn embedded_with_settings(settings: HttpSettings) -> Self {
+        Self::on(Home::embedded(), settings).await
     }
 
     /// Starts a server on the embedded store, with a published form of [`questions`], and returns its id too.
