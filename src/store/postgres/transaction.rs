@@ -32,10 +32,13 @@ pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::BI
 
 pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// A connection, in a transaction or not. It is closed when it is dropped within one.
+/// A connection, in a transaction or not. It is closed when it is dropped within one, or leads to a server that is not the
+/// primary.
 pub(super) struct Session {
     client: Option<Object>,
     is_idle: AtomicBool,
+    /// Whether its server is not the primary any more.
+    is_read_only: AtomicBool,
     /// Whether the transaction makes deliveries due.
     wakes: AtomicBool,
 }
@@ -47,8 +50,8 @@ pub(super) type Tx = Arc<Session>;
 impl Session {
     pub(super) async fn query(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         let client = self.client.as_ref().ok_or_else(closed)?;
-        let statement = client.prepare_cached(sql).await.map_err(explain)?;
-        client.query(&statement, params).await.map_err(explain)
+        let statement = client.prepare_cached(sql).await.map_err(|error| self.explain(error))?;
+        client.query(&statement, params).await.map_err(|error| self.explain(error))
     }
 
     pub(super) async fn query_opt(&self, sql: &str, params: Params<'_>) -> Result<Option<Row>> {
@@ -58,8 +61,8 @@ impl Session {
     /// Returns the number of rows that were written.
     pub(super) async fn execute(&self, sql: &str, params: Params<'_>) -> Result<u64> {
         let client = self.client.as_ref().ok_or_else(closed)?;
-        let statement = client.prepare_cached(sql).await.map_err(explain)?;
-        client.execute(&statement, params).await.map_err(explain)
+        let statement = client.prepare_cached(sql).await.map_err(|error| self.explain(error))?;
+        client.execute(&statement, params).await.map_err(|error| self.explain(error))
     }
 
     /// Wakes whoever carries out deliveries once the transaction is committed.
@@ -70,12 +73,20 @@ impl Session {
     /// Passes each row to `visit`, of however many.
     pub(super) async fn for_each(&self, sql: &str, mut visit: impl FnMut(&Row)) -> Result<()> {
         let client = self.client.as_ref().ok_or_else(closed)?;
-        let rows = client.query_raw(sql, std::iter::empty::<&str>()).await.map_err(explain)?;
+        let rows =
+            client.query_raw(sql, std::iter::empty::<&str>()).await.map_err(|error| self.explain(error))?;
         let mut rows = std::pin::pin!(rows);
-        while let Some(row) = rows.try_next().await.map_err(explain)? {
+        while let Some(row) = rows.try_next().await.map_err(|error| self.explain(error))? {
             visit(&row);
         }
         Ok(())
+    }
+
+    fn explain(&self, error: Error) -> StoreError {
+        if error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION) {
+            self.is_read_only.store(true, Ordering::Relaxed);
+        }
+        explain(error)
     }
 
     fn set_idle(&self, is_idle: bool) {
@@ -85,13 +96,13 @@ impl Session {
     /// Carries out statements without parameters.
     pub(super) async fn run(&self, sql: &str) -> Result<()> {
         let client = self.client.as_ref().ok_or_else(closed)?;
-        client.batch_execute(sql).await.map_err(explain)
+        client.batch_execute(sql).await.map_err(|error| self.explain(error))
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let is_idle = self.is_idle.load(Ordering::Relaxed);
+        let is_idle = self.is_idle.load(Ordering::Relaxed) && !self.is_read_only.load(Ordering::Relaxed);
         if let Some(client) = self.client.take().filter(|_| !is_idle) {
             drop(Object::take(client));
         }
@@ -200,6 +211,7 @@ impl Database {
         Ok(Arc::new(Session {
             client: Some(client),
             is_idle: AtomicBool::new(true),
+            is_read_only: AtomicBool::new(false),
             wakes: AtomicBool::new(false),
         }))
     }

@@ -99,7 +99,7 @@ async fn check_counters(session: &Tx, check: &mut JournalCheck) -> Result<()> {
 /// The event of a completed submission is made from the submission, whose id it has.
 async fn check_deliveries(session: &Tx, check: &mut JournalCheck) -> Result<()> {
     let sql = format!(
-        "SELECT whole.form, count(*) FROM deliveries AS whole WHERE whole.class IN (0, 1, 4) AND {IS_WHOLE}
+        "SELECT whole.form, count(*) FROM deliveries AS whole WHERE whole.class <= 2 AND {IS_WHOLE}
             AND NOT EXISTS (SELECT 1 FROM events WHERE events.form = whole.form AND events.id = whole.event)
             AND NOT EXISTS (SELECT 1 FROM submissions
                 WHERE submissions.form = whole.form AND submissions.id = whole.event)
