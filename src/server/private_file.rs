@@ -25,7 +25,7 @@ pub(super) fn write(path: &Path, line: &str) -> io::Result<()> {
     sync_folder(path)
 }
 
-/// Writes `line` and a line break as [`write`] does, unless the file exists; `name` is unique among those who write it.
+/// Writes `line` and a line break as [`write()`] does, unless the file exists; `name` is unique among those who write it.
 pub(super) fn write_new(path: &Path, name: &str, line: &str) -> io::Result<()> {
     let draft = path.with_extension(name);
     write_draft(&draft, line)?;

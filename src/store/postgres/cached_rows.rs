@@ -69,6 +69,14 @@ pub(super) async fn form(tx: &Tx, context: &Context, form: FormRef) -> Result<Op
     Ok(forms(tx, context, &[form]).await?.pop().flatten())
 }
 
+/// Returns a form as it probably is: as it was when this process read it last, or as it is now.
+pub(super) async fn expected_form(tx: &Tx, context: &Context, wanted: FormRef) -> Result<Option<Arc<Form>>> {
+    match context.cached.forms.get(&wanted.id) {
+        Some(cached) => Ok(Some(cached)),
+        None => form(tx, context, wanted).await,
+    }
+}
+
 /// Reads keys in the order of `ids`.
 pub(super) async fn keys(tx: &Tx, context: &Context, ids: &[KeyId]) -> Result<Vec<Option<Arc<ApiKey>>>> {
     let cache = &context.cached.keys;

@@ -171,10 +171,11 @@ impl OpenForm {
 
 /// Locks a row of counters of each form that exists outside the trash, and reads the forms as they are then.
 async fn open_forms(tx: &Tx, context: &Context, forms: &[FormRef]) -> Result<HashMap<FormId, OpenForm>> {
-    let expected = cached_rows::forms(tx, context, forms).await?;
     let mut locks = BTreeMap::new();
-    for form in expected.into_iter().flatten() {
-        locks.insert(form.id, shard_of(&form, context));
+    for form in forms {
+        if let Some(form) = cached_rows::expected_form(tx, context, *form).await? {
+            locks.insert(form.id, shard_of(&form, context));
+        }
     }
     let (ids, shards): (Vec<FormId>, Vec<i16>) = locks.iter().map(|(id, shard)| (*id, *shard)).unzip();
     // In order, so that two servers do not wait for each other.

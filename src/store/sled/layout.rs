@@ -212,8 +212,6 @@ pub(super) fn decode_clock(body: &[u8]) -> Result<ClockRecord> {
     Ok(ClockRecord { last, wait_millis: i64::from_be_bytes(*wait) })
 }
 
-/// Codes of the operations whose records are under `G`.
-
 pub(super) fn idempotency_record(idempotency_key: &IdempotencyKey) -> Vec<u8> {
     record_key(&idempotency_key.to_bytes())
 }

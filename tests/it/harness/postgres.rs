@@ -1,6 +1,7 @@
 //! A PostgreSQL cluster of the tests: started when one needs it, stopped and removed when the tests end.
 
 use std::fs;
+use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -36,7 +37,8 @@ pub(crate) fn cluster() -> Option<&'static Cluster> {
                     std::env::var_os("FORMS_REQUIRE_POSTGRES").is_none(),
                     "PostgreSQL is not installed; tests/run installs it"
                 );
-                eprintln!("skipped: PostgreSQL is not installed; tests/run installs it");
+                let message = b"skipped: PostgreSQL is not installed; tests/run installs it\n";
+                io::stderr().write_all(message).unwrap();
             }
             programs.map(|programs| Cluster::start(&programs))
         })
