@@ -54,6 +54,7 @@ def several_servers():
         wait_until(lambda: not servers[2].call(waiting)["deliveries"], "everything is delivered", 900)
         sent = {id for form, id in load.accepted.values() if form == watched}
         received = list(receiver.events.values())
+        assert not receiver.wrong, receiver.wrong[:5]
         assert sorted(received) == sorted(sent), f"{len(received)} events of {len(sent)} submissions were received"
         return (
             f"{stored} submissions stored once, {full} in a form for {places}, {len(sent)} delivered, {receiver.repeats} of "

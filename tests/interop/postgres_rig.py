@@ -282,7 +282,7 @@ class Receiver:
     """A receiver of webhooks, which refuses some of them at first."""
 
     def __init__(self):
-        self.events, self.repeats = {}, 0
+        self.events, self.repeats, self.wrong = {}, 0, []
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -299,6 +299,8 @@ class Receiver:
 
         self.listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.listener.daemon_threads = True
+        # Servers are killed while they send.
+        self.listener.handle_error = lambda *_: None
         self.url = f"http://127.0.0.1:{self.listener.server_port}/hook"
         threading.Thread(target=self.listener.serve_forever, daemon=True).start()
 
@@ -306,7 +308,8 @@ class Receiver:
         submission = body["data"]["submission"]["id"]
         if event in self.events:
             self.repeats += 1
-            assert self.events[event] == submission, f"{event} was of {self.events[event]}, and is of {submission}"
+            if self.events[event] != submission:
+                self.wrong.append(f"{event} was of {self.events[event]}, and is of {submission}")
         elif random.random() < 0.03:
             return 503
         self.events[event] = submission
