@@ -66,7 +66,7 @@ impl Records for PostgresStore {
             return Ok(());
         };
         let (responses, last): (i64, Option<SubmissionId>) = (row.get(0), row.get(1));
-        let sql = "UPDATE counters SET responses = CASE WHEN shard = 0 THEN $2 ELSE 0 END, last_id = $3 WHERE form = $1";
+        let sql = "UPDATE counters SET responses = CASE WHEN shard = 0 THEN $2::BIGINT ELSE 0 END, last_id = $3 WHERE form = $1";
         self.write(|tx| async move { tx.execute(sql, &[&form, &responses, &last]).await.map(drop) }).await
     }
 }
