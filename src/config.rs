@@ -101,11 +101,17 @@ impl StoreLocation {
     }
 }
 
-impl From<&str> for StoreLocation {
+impl FromStr for StoreLocation {
+    type Err = &'static str;
+
     /// Reads the URL of a database, or a path.
-    fn from(text: &str) -> Self {
-        let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme));
-        if is_url { Self::Database(Secret::new(text.to_owned())) } else { Self::Folder(text.into()) }
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once("://") {
+            Some(("postgres" | "postgresql", _)) => Ok(Self::Database(Secret::new(text.to_owned()))),
+            // It may have a password, so it must not become a folder's name.
+            Some(_) => Err("expected a folder, or postgres://USER@HOST/NAME"),
+            None => Ok(Self::Folder(text.into())),
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub enum RecordKind {
     TrashedSubmissions,
     Deliveries,
     /// Responses to requests with idempotency keys.
-    Responses,
+    Replies,
 }
 
 impl RecordKind {
@@ -43,7 +43,7 @@ impl RecordKind {
         Self::Submissions,
         Self::TrashedSubmissions,
         Self::Deliveries,
-        Self::Responses,
+        Self::Replies,
     ];
 }
 

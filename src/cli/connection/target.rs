@@ -137,7 +137,10 @@ pub fn store(
             "unset one of them, or use --data or --store",
         )),
         (Some(store), _) => Ok(Some(store)),
-        (None, Some(store)) => Ok(Some(store.into())),
+        (None, Some(store)) => {
+            let store = store.parse::<StoreLocation>();
+            store.map(Some).map_err(|why| CliError::usage(format!("FORMS_STORE is not valid: {why}")))
+        }
         (None, None) => Ok(data(global, environment)?.map(|data| StoreLocation::Folder(data.value))),
     }
 }

@@ -33,8 +33,9 @@ impl ApiError {
 
     /// Logs the cause of a failure of the server.
     pub(crate) fn log(&self, request_id: &str) {
-        // Overload and a full disk would fill the log with a line per request; the store reports a full disk once.
-        let is_frequent = self.problem.code == Code::Overloaded || self.problem.code == Code::StorageFull;
+        // Overload, a full disk and a database that is away would fill the log with a line per request; the store reports both once.
+        let frequent = [Code::Overloaded, Code::StorageFull, Code::StoreUnavailable];
+        let is_frequent = frequent.iter().any(|code| self.problem.code == *code);
         if self.problem.status < 500 || is_frequent {
             return;
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -23,6 +23,10 @@ const CONNECT_WAIT: Duration = Duration::from_secs(5);
 
 /// After this, a connection whose other end does not answer is closed.
 const SILENCE: Duration = Duration::from_secs(10);
+
+/// Limits of the database on a connection, in milliseconds, below those of a step: a server that is gone without a word holds no
+/// locks, and a step that was given up waits for none.
+const LIMITS: &str = "SET idle_in_transaction_session_timeout = 4500; SET lock_timeout = 4500";
 
 /// The members of a URL that this program reads itself: those of libpq that the driver does not know.
 #[derive(Default)]
@@ -58,6 +62,9 @@ pub(super) fn new_pool(url: &str) -> Result<Pool, OpenError> {
         Manager::from_config(config, NoTls, settings)
     };
     let pool = Pool::builder(manager).max_size(CONNECTIONS).runtime(Runtime::Tokio1);
+    let pool = pool.post_create(Hook::async_fn(|client, _| {
+        Box::pin(async move { client.batch_execute(LIMITS).await.map_err(HookError::Backend) })
+    }));
     let pool = pool.wait_timeout(Some(CONNECT_WAIT)).create_timeout(Some(CONNECT_WAIT)).build();
     pool.map_err(|error| invalid(&error))
 }

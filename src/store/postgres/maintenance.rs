@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::time::timeout;
 
 use super::transaction::{NOW, Tx};
 use super::{Database, PostgresStore, idempotency};
@@ -22,6 +23,9 @@ const BATCH: i64 = 5_000;
 
 /// Pause between two questions whether the database answers.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 #[async_trait]
 impl Maintenance for PostgresStore {
@@ -147,11 +151,14 @@ impl Database {
     pub(super) async fn watch_health(self) -> Result<()> {
         loop {
             tokio::time::sleep(PAUSE).await;
-            let health = match self.read(|session| async move { session.run("SELECT 1").await }).await {
-                Ok(()) => StoreHealth::Ready,
+            let asked =
+                timeout(PATIENCE, self.scan(|session| async move { session.run("SELECT 1").await })).await;
+            let health = match asked {
+                Ok(Ok(())) => StoreHealth::Ready,
                 // All connections are in use: it answers others.
-                Err(StoreError::Overloaded) => continue,
-                Err(error) => StoreHealth::Away(error.to_string()),
+                Ok(Err(StoreError::Overloaded)) => continue,
+                Ok(Err(error)) => StoreHealth::Away(error.to_string()),
+                Err(_elapsed) => StoreHealth::Away("it does not answer".to_owned()),
             };
             self.set_health(health);
         }

@@ -90,7 +90,7 @@ async fn read(tx: &Tx, kind: RecordKind, after: &[u8], until: &[u8]) -> Result<V
         RecordKind::Submissions => read_submissions(tx, "IS NULL", after, until).await,
         RecordKind::TrashedSubmissions => read_submissions(tx, "IS NOT NULL", after, until).await,
         RecordKind::Deliveries => read_deliveries(tx, after, until).await,
-        RecordKind::Responses => {
+        RecordKind::Replies => {
             let sql = "SELECT id, body, result, at, extra FROM idempotency_records
                        WHERE form IS NULL AND id > $1 AND id <= $2 ORDER BY id LIMIT $3";
             keyed(&tx.query(sql, &[&after, &until, &ROWS]).await?, |row| {
@@ -400,7 +400,7 @@ async fn delete(tx: &Tx, kind: RecordKind, key: &[u8]) -> Result<()> {
                           (SELECT 1 FROM deliveries WHERE workspace = $2 AND event = $3)";
             tx.execute(events, &[&form, &first, &event]).await.map(drop)
         }
-        RecordKind::Responses => {
+        RecordKind::Replies => {
             tx.execute("DELETE FROM idempotency_records WHERE id = $1", &[&key]).await.map(drop)
         }
     }

@@ -295,12 +295,11 @@ fn give_up(last: Option<StoreError>) -> StoreError {
 
 /// Maps an error of the database. What may succeed when the transaction is carried out again is [`StoreError::Interrupted`].
 fn explain(error: Error) -> StoreError {
-    const INTERRUPTIONS: [SqlState; 11] = [
-        SqlState::T_R_SERIALIZATION_FAILURE,
-        SqlState::T_R_DEADLOCK_DETECTED,
+    const INTERRUPTIONS: [SqlState; 10] = [
         SqlState::UNIQUE_VIOLATION, // somebody else has just written it: the next attempt reads that
         SqlState::IN_FAILED_SQL_TRANSACTION, // a statement that was sent at the same time has failed
         SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
         SqlState::CANNOT_CONNECT_NOW,
@@ -319,7 +318,9 @@ fn explain(error: Error) -> StoreError {
     let code = database.code();
     match *code {
         SqlState::DISK_FULL => StoreError::Full,
-        _ if INTERRUPTIONS.contains(code) || code.code().starts_with("08") => {
+        _ if INTERRUPTIONS.contains(code)
+            || ["08", "40"].iter().any(|class| code.code().starts_with(class)) =>
+        {
             StoreError::Interrupted(with_causes(&error))
         }
         _ => StoreError::Io(std::io::Error::other(error)),

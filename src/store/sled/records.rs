@@ -36,7 +36,7 @@ fn row_kind(kind: RecordKind) -> u8 {
         RecordKind::Submissions => b'S',
         RecordKind::TrashedSubmissions => b'T',
         RecordKind::Deliveries => b'v',
-        RecordKind::Responses => b'I',
+        RecordKind::Replies => b'I',
     }
 }
 
@@ -197,7 +197,7 @@ impl SledStore {
                     delivery,
                 }))
             }
-            RecordKind::Responses => {
+            RecordKind::Replies => {
                 let IdempotencyRecord { body, result, at, extra } = layout::decode_idempotency_record(body)?;
                 Record::Response { id: key[1..].to_vec(), body, result, at, extra }
             }
@@ -297,7 +297,7 @@ fn delete(tx: &mut Tx<'_>, kind: RecordKind, key: &[u8]) -> Result<()> {
     let row = layout::key(row_kind(kind), &[key]);
     match kind {
         RecordKind::Settings => {}
-        RecordKind::Workspaces | RecordKind::Responses => tx.delete(row),
+        RecordKind::Workspaces | RecordKind::Replies => tx.delete(row),
         RecordKind::ApiKeys => {
             if let Some(key) = tx.read(&row, layout::decode_api_key)? {
                 keys::delete(tx, key.id, layout::key_entry(&key));
