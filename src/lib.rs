@@ -15,7 +15,8 @@
 //!                   │
 //!                   ▼
 //!                  store           load what the decision needs, call the domain, write the result: all or nothing
-//!                   └─ sled        one writer thread: journal frame, fdatasync, index, answer
+//!                   ├─ sled        one writer thread: journal frame, fdatasync, index, answer
+//!                   └─ postgres    one transaction, by any of several servers
 //!
 //!  after the answer, whatever the receivers do:
 //!
@@ -43,7 +44,7 @@
 //! | [`request_error`] | why a request to another server failed, in words | everything else |
 //! | [`domain`] | the rules, as pure functions of plain values: `form`, `question`, `condition`, `submission`, `integration`, `delivery`, `pattern`, `json`, `language`, `validation` | time, files, HTTP, stores |
 //! | [`api`] | the JSON of the API and the table of problem codes, for both ends of the wire | transport |
-//! | [`store`] | where state lives: one trait of whole business steps, and the embedded store | HTTP, callers |
+//! | [`store`] | where state lives: one trait of whole business steps, the embedded store (`sled`), and that in a database (`postgres`) | HTTP, callers |
 //! | [`vault`] | sealing of secrets at rest | everything but ids |
 //! | [`delivery`] | carrying out deliveries: the only module that calls other servers on behalf of forms | HTTP requests to this server |
 //! | [`backup`] | the archive of a backup, for both ends of the wire | how a store works |
@@ -62,8 +63,10 @@
 //! # Invariants
 //!
 //! * Success is reported once it is durable, and nothing is readable before.
-//! * The journal is the truth. The index is trusted only when verified, and can be discarded at any time.
-//! * One thread decides about writes, so ids, counters and idempotency keys are exact without a lock.
+//! * Embedded store: the journal is the truth. The index is trusted only when verified, and can be discarded at any time.
+//! * Embedded store: one thread decides about writes, so ids, counters and idempotency keys are exact without a lock.
+//! * Database: a step locks what it decides on, and is carried out again when it is interrupted; if nobody knows whether it was
+//!   committed, a mark that it wrote tells.
 //! * Answers are stored and returned as the text that was sent.
 //! * What happened and the deliveries that it causes are one write. Each ends delivered, dead, canceled or skipped.
 //! * An attempt is counted when it ends: the end of the process costs none. Every counted attempt of a delivery sends the same
@@ -98,6 +101,8 @@
 //! | journal | all writes in order, in segments; what a store is rebuilt from |
 //! | base | the rows that a compaction has left of the segments before it |
 //! | index | the rows by key, for reading; can be discarded |
+//! | lease | a claim on a row of a database, until a time by its clock |
+//! | record | an object with all that belongs to it, as a copy moves it from store to store |
 //! | API key | credential of a workspace, with scopes; shown once |
 //! | caller | an authenticated key with its workspace and scopes |
 //! | problem, code, violation | error document, its stable code, one broken rule in it |
@@ -111,7 +116,8 @@
 //! | a language | a file in `domain/language/` with its `Texts`, and its two lines in `Language` | the compiler; the test of the places of templates |
 //! | a route | a handler in `http/routes/`, its line in `routes::operations`, its own codes in `http/openapi/problems.rs`, a use case in `app/` | the golden OpenAPI document |
 //! | a command | a file in `cli/commands/`, its line in `Command` | clap's own checks; golden man pages |
-//! | a store | a folder in `store/`, and where [`server`] opens it | the conformance suite: one line to register |
+//! | a store | a folder in `store/`, and its line in `server/store.rs`, which opens it | the conformance suite: one line to register |
+//! | a change of the tables | a file in `store/postgres/schema/`, its line in `schema.rs` | `store verify`; the tests over a database |
 //! | a metric | a field of [`metrics::Metrics`], where it is counted, its row in `docs/operating.md` | the test that each documented one is exposed |
 //! | a problem code | a row in `api/problem.rs`, an arm in `app/error.rs` | the compiler; the test that each code is reached |
 

@@ -12,6 +12,9 @@ use super::record::{KeyedRecord, Record, RecordKind};
 use super::{Result, Store, StoreError};
 use crate::id::FormId;
 
+/// Records that are deleted in one step.
+const GONE: usize = 500;
+
 /// What a pass has found of a kind of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CopiedKind {
@@ -109,7 +112,10 @@ async fn copy_range(
     if changed.is_empty() && gone.is_empty() {
         return Ok(());
     }
-    to.write_records(copied.kind, changed, gone).await
+    for some in gone.chunks(GONE) {
+        to.write_records(copied.kind, Vec::new(), some.to_vec()).await?;
+    }
+    to.write_records(copied.kind, changed, Vec::new()).await
 }
 
 fn checksum(one: &KeyedRecord) -> Result<u64> {

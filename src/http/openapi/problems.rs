@@ -69,7 +69,7 @@ fn own(operation: &str) -> &'static [Code] {
         "create_key" | "list_keys" => &[Code::WorkspaceNotFound],
         "revoke_key" => &[Code::WorkspaceNotFound, Code::LastKey],
         "delete_workspace" => &[Code::WorkspaceInUse],
-        "get_backup" => &[Code::BackupInProgress],
+        "get_backup" => &[Code::BackupInProgress, Code::RouteNotFound],
         "get_version" => &[Code::VersionNotFound],
         "create_submission" | "create_submissions" => &[
             Code::FormNotPublished,

@@ -1,5 +1,8 @@
 //! Requests that wait together go to the database together.
 
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::store::{Result, StoreError};
@@ -10,6 +13,9 @@ const QUEUED: usize = 4_096;
 /// Most requests that go together.
 const BATCH: usize = 256;
 
+/// A batch ends once it has as many bytes.
+const BATCH_BYTES: usize = 8 << 20;
+
 type Queued<Q, A> = (Q, oneshot::Sender<Result<A>>);
 
 /// Answers requests by batches: while one is on its way, the next one gathers.
@@ -18,18 +24,25 @@ pub(super) struct Batcher<Q, A> {
 }
 
 impl<Q: Send + 'static, A: Send + 'static> Batcher<Q, A> {
-    /// Starts a task that answers with `answer`, in the order of the requests, until the batcher is dropped.
-    pub(super) fn new<F>(answer: impl Fn(Vec<Q>) -> F + Send + 'static) -> Self
+    /// Starts a task that answers with `answer`, in the order of the requests, until the batcher is dropped. `size` is about the
+    /// bytes of a request.
+    pub(super) fn new<F>(size: fn(&Q) -> usize, answer: impl Fn(Vec<Q>) -> F + Send + 'static) -> Self
     where
         F: Future<Output = Result<Vec<A>>> + Send,
     {
         let (queue, mut waiting) = mpsc::channel::<Queued<Q, A>>(QUEUED);
         tokio::spawn(async move {
-            let mut batch = Vec::new();
-            while waiting.recv_many(&mut batch, BATCH).await > 0 {
-                let (requests, senders): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
-                let answers = answer(requests).await;
-                send(answers, senders);
+            while let Some(first) = waiting.recv().await {
+                let mut bytes = size(&first.0);
+                let mut batch = vec![first];
+                while batch.len() < BATCH && bytes < BATCH_BYTES {
+                    let Ok(next) = waiting.try_recv() else { break };
+                    bytes += size(&next.0);
+                    batch.push(next);
+                }
+                let (requests, senders): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+                let answers = AssertUnwindSafe(answer(requests)).catch_unwind().await;
+                send(answers.unwrap_or_else(|_panic| Err(panicked())), senders);
             }
         });
         Self { queue }
@@ -38,8 +51,12 @@ impl<Q: Send + 'static, A: Send + 'static> Batcher<Q, A> {
     pub(super) async fn ask(&self, request: Q) -> Result<A> {
         let (sender, answer) = oneshot::channel();
         self.queue.try_send((request, sender)).map_err(|_full| StoreError::Busy)?;
-        answer.await.unwrap_or_else(|_| Err(StoreError::Panicked("a batch of requests".to_owned())))
+        answer.await.unwrap_or_else(|_| Err(panicked()))
     }
+}
+
+fn panicked() -> StoreError {
+    StoreError::Panicked("a batch of requests".to_owned())
 }
 
 /// Sends each answer to who waits for it, who may be gone.

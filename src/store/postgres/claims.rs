@@ -127,6 +127,8 @@ impl PostgresStore {
         let claimed = match wanted.is_empty() {
             true => Vec::new(),
             false => {
+                // Queues are locked in this order by all servers.
+                wanted.sort_unstable_by_key(|one| one.queue);
                 let wanted = &wanted;
                 self.write(|tx| async move { claim_wanted(&tx, owner, wanted, now).await }).await?
             }

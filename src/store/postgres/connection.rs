@@ -38,7 +38,12 @@ pub(super) fn new_pool(url: &str) -> Result<Pool, OpenError> {
     if config.get_hosts().is_empty() {
         return Err(OpenError::InvalidUrl("it names no host".to_owned()));
     }
-    config.connect_timeout(CONNECT_WAIT).keepalives_idle(SILENCE).tcp_user_timeout(SILENCE);
+    // A host that is silent leaves time for the others.
+    let hosts = u32::try_from(config.get_hosts().len()).unwrap_or(u32::MAX);
+    config
+        .connect_timeout(CONNECT_WAIT / hosts.saturating_add(1))
+        .keepalives_idle(SILENCE)
+        .tcp_user_timeout(SILENCE);
     config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     if config.get_application_name().is_none() {
         config.application_name("forms");

@@ -42,7 +42,8 @@ impl Deliveries for PostgresStore {
     }
 
     async fn release(&self, owner: Owner) {
-        let sql = "UPDATE deliveries SET owner = NULL, leased_until = NULL WHERE owner = $1";
+        // The owner stays: an attempt that was cut off may have been carried out.
+        let sql = "UPDATE deliveries SET leased_until = NULL WHERE owner = $1";
         let owner = owner.cast_signed();
         match self.write(|tx| async move { tx.execute(sql, &[&owner]).await }).await {
             Ok(_) => self.context.wake(),

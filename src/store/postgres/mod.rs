@@ -206,21 +206,29 @@ impl Batchers {
     fn new(database: &Database) -> Self {
         let [keys, forms, submissions] = [(); 3].map(|()| database.clone());
         Self {
-            keys: Batcher::new(move |ids: Vec<KeyId>| {
-                let database = keys.clone();
-                async move {
-                    let (context, ids) = (&*database.context, &ids);
-                    database.read(|tx| async move { cached_rows::keys(&tx, context, ids).await }).await
-                }
-            }),
-            forms: Batcher::new(move |wanted: Vec<FormRef>| {
-                let database = forms.clone();
-                async move {
-                    let (context, wanted) = (&*database.context, &wanted);
-                    database.read(|tx| async move { cached_rows::forms(&tx, context, wanted).await }).await
-                }
-            }),
-            submissions: Batcher::new(move |queued: Vec<QueuedSubmission>| {
+            keys: Batcher::new(
+                |_| 0,
+                move |ids: Vec<KeyId>| {
+                    let database = keys.clone();
+                    async move {
+                        let (context, ids) = (&*database.context, &ids);
+                        database.read(|tx| async move { cached_rows::keys(&tx, context, ids).await }).await
+                    }
+                },
+            ),
+            forms: Batcher::new(
+                |_| 0,
+                move |wanted: Vec<FormRef>| {
+                    let database = forms.clone();
+                    async move {
+                        let (context, wanted) = (&*database.context, &wanted);
+                        database
+                            .read(|tx| async move { cached_rows::forms(&tx, context, wanted).await })
+                            .await
+                    }
+                },
+            ),
+            submissions: Batcher::new(QueuedSubmission::size, move |queued: Vec<QueuedSubmission>| {
                 let database = submissions.clone();
                 async move {
                     let (context, queued) = (&*database.context, &queued);

@@ -13,9 +13,10 @@ use super::{PostgresStore, counters, delivery_rows, forms, idempotency, keys, pu
 use crate::domain::delivery::Delivery;
 use crate::domain::form::{Form, StoredVersion};
 use crate::domain::submission::{EditInfo, Submission, SubmissionStatus};
-use crate::id::FormId;
+use crate::id::{FormId, SubmissionId};
 use crate::secret::KeyId;
 use crate::store::json::{from_json, to_text};
+use crate::store::queue::StoredQueue;
 use crate::store::record::{
     DeliveryRecord, FormRecord, KeyedRecord, Record, RecordKey, RecordKind, Records, StateRecord,
 };
@@ -59,15 +60,14 @@ impl Records for PostgresStore {
     }
 
     async fn recount(&self, form: FormId) -> Result<()> {
-        let count = "UPDATE counters SET responses = (SELECT count(*) FROM submissions WHERE form = $1
-                     AND deleted_at IS NULL), last_id = (SELECT id FROM submissions WHERE form = $1
-                     ORDER BY id DESC LIMIT 1) WHERE form = $1 AND shard = 0";
-        let others = "UPDATE counters SET responses = 0 WHERE form = $1 AND shard > 0";
-        self.write(|tx| async move {
-            tx.execute(count, &[&form]).await?;
-            tx.execute(others, &[&form]).await.map(drop)
-        })
-        .await
+        let count = "SELECT count(*), (SELECT id FROM submissions WHERE form = $1 ORDER BY id DESC LIMIT 1)
+                     FROM submissions WHERE form = $1 AND deleted_at IS NULL";
+        let Some(row) = self.scan(|tx| async move { tx.query_opt(count, &[&form]).await }).await? else {
+            return Ok(());
+        };
+        let (responses, last): (i64, Option<SubmissionId>) = (row.get(0), row.get(1));
+        let sql = "UPDATE counters SET responses = CASE WHEN shard = 0 THEN $2::BIGINT ELSE 0 END, last_id = $3 WHERE form = $1";
+        self.write(|tx| async move { tx.execute(sql, &[&form, &responses, &last]).await.map(drop) }).await
     }
 }
 
@@ -292,6 +292,10 @@ async fn write_form(tx: &Tx, record: &FormRecord) -> Result<()> {
                    ON CONFLICT (form, number) DO UPDATE SET data = excluded.data";
         tx.execute(sql, &[id, &i64::from(version.number), &to_text(version)?]).await?;
     }
+    let kept: Vec<_> = queues.iter().map(|(integration, _)| *integration).collect();
+    let removed = "UPDATE queues SET removed_at = $3 WHERE form = $1 AND removed_at IS NULL
+                   AND NOT (integration = ANY($2::BYTEA[]))";
+    tx.execute(removed, &[id, &kept, &form.updated_at]).await?;
     for (integration, queue) in queues {
         let sql = "INSERT INTO queues (form, integration, workspace, data) VALUES ($1, $2, $3, $4)
                    ON CONFLICT (form, integration) DO UPDATE SET data = excluded.data";
@@ -337,6 +341,13 @@ async fn write_delivery(tx: &Tx, record: &DeliveryRecord) -> Result<()> {
     )
     .await?;
     delivery_rows::insert(tx, *workspace, *form, std::slice::from_ref(delivery)).await?;
+    // One of an integration that was removed has no other row of its queue.
+    let queue =
+        "INSERT INTO queues (form, integration, workspace, removed_at, data) VALUES ($1, $2, $3, $4, $5)
+                 ON CONFLICT (form, integration) DO NOTHING";
+    let state = to_text(&StoredQueue::default())?;
+    let (integration, created) = (&target.integration, delivery.created_at());
+    tx.execute(queue, &[form, integration, workspace, &created, &state]).await?;
     if let Some(body) = body {
         let sql = "UPDATE deliveries SET body = $4 WHERE workspace = $1 AND event = $2 AND target = $3";
         tx.execute(sql, &[workspace, id, target, body]).await?;
@@ -371,12 +382,23 @@ async fn delete(tx: &Tx, kind: RecordKind, key: &[u8]) -> Result<()> {
             // It may have moved between the trash and the others, and been written there.
             let deleted = if kind == RecordKind::Submissions { "IS NULL" } else { "IS NOT NULL" };
             let sql = format!("DELETE FROM submissions WHERE form = $1 AND id = $2 AND deleted_at {deleted}");
-            tx.execute(&sql, &[&first, &rest]).await.map(drop)
+            if tx.execute(&sql, &[&first, &rest]).await? == 0 {
+                return Ok(());
+            }
+            let history = "DELETE FROM replaced_states WHERE form = $1 AND submission = $2";
+            tx.execute(history, &[&first, &rest]).await.map(drop)
         }
         RecordKind::Deliveries => {
             let (event, target) = split(rest, 16);
-            let sql = "DELETE FROM deliveries WHERE workspace = $1 AND event = $2 AND target = $3";
-            tx.execute(sql, &[&first, &event, &target]).await.map(drop)
+            let sql =
+                "DELETE FROM deliveries WHERE workspace = $1 AND event = $2 AND target = $3 RETURNING form";
+            let Some(row) = tx.query_opt(sql, &[&first, &event, &target]).await? else { return Ok(()) };
+            let form: FormId = row.get(0);
+            let attempts = "DELETE FROM attempts WHERE form = $1 AND event = $2 AND target = $3";
+            tx.execute(attempts, &[&form, &event, &target]).await?;
+            let events = "DELETE FROM events WHERE form = $1 AND id = $3 AND NOT EXISTS
+                          (SELECT 1 FROM deliveries WHERE workspace = $2 AND event = $3)";
+            tx.execute(events, &[&form, &first, &event]).await.map(drop)
         }
         RecordKind::Responses => {
             tx.execute("DELETE FROM idempotency_records WHERE id = $1", &[&key]).await.map(drop)

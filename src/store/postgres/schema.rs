@@ -21,7 +21,7 @@ impl Database {
                     false => Err(OpenError::Newer { found: version, known: MIGRATIONS.len() }),
                 };
             };
-            let migrated = self.read(|session| async move { migrate(&session, version, next).await }).await;
+            let migrated = self.scan(|session| async move { migrate(&session, version, next).await }).await;
             // Another server may have been faster; then the version has changed.
             let now = self.read(|session| async move { self::version(&session).await }).await?;
             if now == version {

@@ -54,6 +54,13 @@ impl QueuedSubmission {
     }
 }
 
+impl QueuedSubmission {
+    /// The bytes of its texts.
+    pub(super) fn size(&self) -> usize {
+        self.content.answers.len() + self.content.metadata.as_ref().map_or(0, |text| text.len())
+    }
+}
+
 /// A form that submissions are being added to, with its lock.
 pub(super) struct OpenForm {
     form: Arc<Form>,
@@ -331,6 +338,7 @@ async fn record_step_back(
                    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
         tx.execute(sql, &[&recorded.to_be_bytes().to_vec()]).await?;
     }
-    context.latest_id.store(recorded, Ordering::Relaxed);
+    // Not what is written here, which may be rolled back.
+    context.latest_id.store(latest.unwrap_or(i64::MIN), Ordering::Relaxed);
     Ok(())
 }

@@ -27,7 +27,7 @@ use crate::store::{
 const MAX_COUNTED: i64 = 1_000_000;
 
 /// Submissions of the trash that are erased per transaction.
-const SWEEP: i64 = 100;
+const SWEEP: i64 = 20;
 
 #[async_trait]
 impl Submissions for PostgresStore {
@@ -339,7 +339,9 @@ async fn sweep(tx: &Tx, cutoff: Timestamp) -> Result<(usize, usize)> {
         "SELECT {COLUMNS}, forms.workspace FROM submissions JOIN forms ON forms.id = submissions.form
          WHERE submissions.deleted_at < $1 ORDER BY submissions.deleted_at, submissions.form, submissions.id LIMIT $2"
     );
-    let due = tx.query(&sql, &[&cutoff, &SWEEP]).await?;
+    let mut due = tx.query(&sql, &[&cutoff, &SWEEP]).await?;
+    // Forms are locked in this order everywhere.
+    due.sort_by_key(|row| row.get::<_, FormId>(0));
     let mut erased = 0;
     for row in &due {
         let found = submission(row);

@@ -149,7 +149,7 @@ pub(super) fn prune(tx: &mut Tx<'_>, queue_id: QueueId, now: Timestamp) -> Resul
 }
 
 /// Deletes the rows of a delivery, and of its event if no other delivery has it.
-fn erase(tx: &mut Tx<'_>, workspace: WorkspaceId, delivery: &Delivery) -> Result<()> {
+pub(super) fn erase(tx: &mut Tx<'_>, workspace: WorkspaceId, delivery: &Delivery) -> Result<()> {
     delivery_rows::delete(tx, workspace, delivery)?;
     let Delivery { form, event, submission, .. } = *delivery;
     if !tx.has_any(keys::deliveries_of(workspace, event))? {

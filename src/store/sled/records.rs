@@ -10,12 +10,12 @@ use super::engine::tx::{Direction, KeyRange, Tx};
 use super::row_source::RowSource;
 use super::submission_trash::{self, remove_from_trash};
 use super::{
-    SledStore, block, delivery_layout, delivery_rows, form_trash, forms, keys, layout, locate, slugs,
-    submission_codec, submission_insert,
+    SledStore, block, delivery_layout, delivery_rows, delivery_upkeep, form_trash, forms, keys, layout,
+    locate, slugs, submission_codec, submission_insert,
 };
 use crate::domain::form::admission::IdempotencyRecord;
 use crate::domain::submission::Submission;
-use crate::id::{FormId, WorkspaceId};
+use crate::id::{FormId, SubmissionId, WorkspaceId};
 use crate::store::Result;
 use crate::store::queue::StoredQueue;
 use crate::store::record::{
@@ -312,6 +312,7 @@ fn delete(tx: &mut Tx<'_>, kind: RecordKind, key: &[u8]) -> Result<()> {
             let (form, id) = layout::listed_submission(&row)?;
             if let Some(found) = locate::find(tx, form, id)? {
                 found.remove(tx)?;
+                erase_history(tx, form, id)?;
                 let counters = Counters::of(tx, form)?;
                 Counters { responses: counters.responses.saturating_sub(1), ..counters }.put(tx, form);
             }
@@ -320,6 +321,7 @@ fn delete(tx: &mut Tx<'_>, kind: RecordKind, key: &[u8]) -> Result<()> {
             let (form, id) = layout::listed_submission(&row)?;
             if let Some(found) = submission_trash::read(tx, form, id)? {
                 remove_from_trash(tx, &found);
+                erase_history(tx, form, id)?;
             }
         }
         RecordKind::Deliveries => {
@@ -330,9 +332,16 @@ fn delete(tx: &mut Tx<'_>, kind: RecordKind, key: &[u8]) -> Result<()> {
                 for (attempt, _) in tx.scan_all(delivery_layout::attempts(&old))? {
                     tx.delete(attempt);
                 }
-                delivery_rows::delete(tx, workspace, &old)?;
+                delivery_upkeep::erase(tx, workspace, &old)?;
             }
         }
+    }
+    Ok(())
+}
+
+fn erase_history(tx: &mut Tx<'_>, form: FormId, id: SubmissionId) -> Result<()> {
+    for (key, _) in tx.scan_all(layout::history(form, id, None))? {
+        tx.delete(key);
     }
     Ok(())
 }

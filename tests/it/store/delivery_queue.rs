@@ -66,11 +66,14 @@ pub(super) async fn a_claimed_delivery_is_claimed_again_once_it_is_released(fixt
     assert_eq!(claim(&*store, queue, 10, 9).await, []);
     assert_eq!(status(&*store, &first[0]).await, DeliveryStatus::InFlight);
     store.release(OWNER).await;
-    assert_eq!(claim(&*store, queue, 10, 9).await, first, "no attempt was spent");
+    // Where servers share a store, an attempt that was cut off may have been carried out.
+    let trust = |one: Delivery| Delivery { may_be_sent: false, ..one };
+    let claim_again = async || claim(&*store, queue, 10, 9).await.into_iter().map(trust).collect::<Vec<_>>();
+    assert_eq!(claim_again().await, first, "no attempt was spent");
     give_back(&*store, queue, &first[1..2]).await;
-    assert_eq!(claim(&*store, queue, 10, 9).await, first[1..2]);
+    assert_eq!(claim_again().await, first[1..2]);
     store.release(2).await;
-    assert_eq!(claim(&*store, queue, 10, 9).await, others);
+    assert_eq!(claim_again().await, others);
     assert_eq!(list_all(&*store).await.iter().filter(|one| one.attempts > 0).count(), 0);
     // The process ends.
     let store = fixture.reopen(store).await;
