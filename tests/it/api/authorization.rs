@@ -323,7 +323,12 @@ impl Matrix {
                 assert_eq!((response.status.as_u16(), &*response.code()), (status, code), "{place}");
                 self.refusals.borrow_mut().entry(status).or_default().insert(ids.hide(&response));
             }
-            None => assert!(response.status.is_success(), "{place}"),
+            None => {
+                // A database is backed up by its own tools.
+                let is_unsupported = path.ends_with("/store/backup") && response.status == 404;
+                let is_database = std::env::var_os("FORMS_TEST_STORE").is_some();
+                assert!(response.status.is_success() || is_database && is_unsupported, "{place}");
+            }
         }
     }
 

@@ -195,7 +195,11 @@ impl Browser {
 
     pub(super) async fn emulate_dark(&self, is_dark: bool) {
         let value = if is_dark { "dark" } else { "light" };
-        let features = json!({"features": [{"name": "prefers-color-scheme", "value": value}]});
+        // Without motion, since a colour on its way has no contrast yet.
+        let features = json!({"features": [
+            {"name": "prefers-color-scheme", "value": value},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]});
         self.devtools("Emulation.setEmulatedMedia", features).await;
     }
 
