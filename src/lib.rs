@@ -65,8 +65,8 @@
 //! * Success is reported once it is durable, and nothing is readable before.
 //! * Embedded store: the journal is the truth. The index is trusted only when verified, and can be discarded at any time.
 //! * Embedded store: one thread decides about writes, so ids, counters and idempotency keys are exact without a lock.
-//! * Database: a step locks what it decides on, and is carried out again when it is interrupted; if nobody knows whether it was
-//!   committed, a mark that it wrote tells.
+//! * Database: a step locks the rows that it decides on, and runs again when it is interrupted. It writes a mark, by which the
+//!   next run knows whether the one before was committed.
 //! * Answers are stored and returned as the text that was sent.
 //! * What happened and the deliveries that it causes are one write. Each ends delivered, dead, canceled or skipped.
 //! * An attempt is counted when it ends: the end of the process costs none. Every counted attempt of a delivery sends the same

@@ -132,10 +132,10 @@ pub async fn verify_database(url: &str) -> Result<JournalCheck, ServerError> {
 /// Passes over all records, at most: while the source is in use, each finds less that has changed.
 const PASSES: usize = 4;
 
-/// What a copy has done.
+/// The result of a copy.
 #[derive(Debug, Clone, Serialize)]
 pub struct Copied {
-    /// What the last pass has compared.
+    /// The records of each kind, as the last pass found them.
     pub kinds: Vec<CopiedKind>,
     /// Records that were written or deleted by all passes.
     pub changes: u64,

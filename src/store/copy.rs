@@ -15,7 +15,7 @@ use crate::id::FormId;
 /// Records that are deleted in one step.
 const GONE: usize = 500;
 
-/// What a pass has found of a kind of records.
+/// The result of a pass over the records of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CopiedKind {
     pub kind: RecordKind,

@@ -1,4 +1,4 @@
-//! What a store keeps as JSON.
+//! Encoding and decoding of JSON in stores.
 
 use serde::{Deserialize, Serialize};
 

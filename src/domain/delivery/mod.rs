@@ -86,7 +86,7 @@ pub struct Delivery {
     pub to: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
-    /// Whether another server has claimed it before, and has not told how that attempt ended.
+    /// Whether it may have been sent before: an earlier claim of it ended without an outcome.
     #[serde(skip)]
     pub may_be_sent: bool,
 }

@@ -69,7 +69,7 @@ fn send<A>(answers: Result<Vec<A>>, senders: Vec<oneshot::Sender<Result<A>>>) {
     }
 }
 
-/// The same failure for another request of the batch.
+/// Copies an error, which each request of a batch gets.
 fn copy(error: &StoreError) -> StoreError {
     match error {
         StoreError::Busy => StoreError::Busy,

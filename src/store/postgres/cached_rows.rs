@@ -12,8 +12,8 @@ use crate::domain::form::Form;
 use crate::domain::workspace::ApiKey;
 use crate::id::{FormId, FormRef};
 use crate::secret::KeyId;
-use crate::store::Result;
 use crate::store::json::from_json;
+use crate::store::{Result, StoreError};
 
 /// Forms, and keys, that are kept decoded.
 const CACHED: usize = 1_000;
@@ -81,18 +81,18 @@ pub(super) async fn expected_form(tx: &Tx, context: &Context, wanted: FormRef) -
 pub(super) async fn keys(tx: &Tx, context: &Context, ids: &[KeyId]) -> Result<Vec<Option<Arc<ApiKey>>>> {
     let cache = &context.cached.keys;
     let mut found = HashMap::new();
-    for row in tx.query("SELECT data FROM api_keys WHERE id = ANY($1::TEXT[])", &[&ids]).await? {
-        let data: &str = row.get(0);
-        let key: ApiKey = from_json("an API key", data.as_bytes())?;
-        let key = match cache.get(&key.id) {
+    for row in tx.query("SELECT id, data FROM api_keys WHERE id = ANY($1::TEXT[])", &[&ids]).await? {
+        let (id, data): (&str, &str) = (row.get(0), row.get(1));
+        let id = id.parse().map_err(|_text| StoreError::Undecodable("the id of an API key".to_owned()))?;
+        let key = match cache.get(&id) {
             Some((cached, key)) if *cached == *data => key,
             _ => {
-                let key = Arc::new(key);
-                cache.insert(key.id, (data.into(), Arc::clone(&key)));
+                let key: Arc<ApiKey> = Arc::new(from_json("an API key", data.as_bytes())?);
+                cache.insert(id, (data.into(), Arc::clone(&key)));
                 key
             }
         };
-        found.insert(key.id, key);
+        found.insert(id, key);
     }
     Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
 }

@@ -47,7 +47,7 @@ impl DueSignal {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes whoever carries out deliveries, to look at all queues.
+    /// Wakes the task that carries out deliveries, which then looks at all queues.
     pub(super) fn wake(&self) {
         self.lock().clear();
         self.changed.notify_one();
@@ -211,8 +211,8 @@ async fn claim_wanted(
     Ok(claimed)
 }
 
-/// Locks at most `limit` due deliveries of a class that nobody has claimed. In order, none of them is behind one that is claimed
-/// or not due yet: whoever else claims there waits for the first one.
+/// Locks at most `limit` due deliveries of a class that nobody has claimed. Of a queue in order, only those before the first one
+/// that is claimed or not due yet; other servers that claim of it wait.
 async fn find_due(
     tx: &Tx,
     wanted: &Wanted,

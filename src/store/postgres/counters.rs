@@ -16,7 +16,7 @@ pub(super) enum Lock {
     Events,
 }
 
-/// Locks a form until the end of the transaction. Waits for whoever has locked it. To be called before the form is read.
+/// Locks a form until the end of the transaction, once no other transaction holds it. Call it before reading the form.
 pub(super) async fn lock(tx: &Tx, form: FormId, lock: Lock) -> Result<()> {
     let last: i16 = match lock {
         Lock::Form => SHARDS,

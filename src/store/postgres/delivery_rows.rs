@@ -13,7 +13,7 @@ use crate::store::{Result, StoreError};
 pub(super) const IS_CLAIMED: &str = "(leased_until IS NOT NULL
     AND leased_until > (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT)";
 
-/// What [`decode`] reads of the table `deliveries`, and `IS_CLAIMED` as the fifth column.
+/// The columns of `deliveries` that [`decode`] reads, before a fifth one, [`IS_CLAIMED`].
 pub(super) const COLUMNS: &str =
     "deliveries.event, deliveries.target, deliveries.data, deliveries.owner IS NOT NULL";
 

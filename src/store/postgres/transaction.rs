@@ -65,7 +65,7 @@ impl Session {
         client.execute(&statement, params).await.map_err(|error| self.explain(error))
     }
 
-    /// Wakes whoever carries out deliveries once the transaction is committed.
+    /// Wakes the task that carries out deliveries once the transaction is committed.
     pub(super) fn wake_after_commit(&self) {
         self.wakes.store(true, Ordering::Relaxed);
     }
