@@ -1,7 +1,8 @@
 //! The command line: parses arguments, runs a command, and returns the exit code.
 //!
 //! `commands/` has a file or folder for each command. They share `input/` (form files, answers, the editor, prompts),
-//! `output/` (tables, JSON, diagnostics, exit codes) and `connection/` (server, key), none of which depends on a command.
+//! `output/` (tables, JSON, diagnostics, exit codes), `connection/` (server, key) and `plan/` (what a form and a file differ in),
+//! none of which depends on a command.
 //! Commands print, prompt and exit only through these.
 
 pub mod commands;
@@ -9,6 +10,7 @@ pub mod connection;
 pub mod environment;
 pub mod input;
 pub mod output;
+pub mod plan;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

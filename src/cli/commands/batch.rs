@@ -25,6 +25,11 @@ impl<'a> Batch<'a> {
         if total > 1 {
             session.output.begin_batch();
         }
+        Self::of_failures(session, total)
+    }
+
+    /// Starts a command on `total` items that prints their results itself.
+    pub(super) fn of_failures(session: &'a Session, total: usize) -> Self {
         Self { session, total, exits: Vec::new(), failures: Vec::new(), helps: Vec::new() }
     }
 

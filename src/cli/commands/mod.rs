@@ -3,12 +3,14 @@
 //! A command implements [`Run`] beside its arguments; its line in [`Command`] adds it to the parser. `help/root.txt` is the help
 //! of them all.
 
+pub mod apply;
 mod batch;
 mod block_on;
 pub mod completions;
 pub mod context;
 pub mod create;
 pub mod deliveries;
+pub mod diff;
 pub mod doctor;
 pub mod edit;
 pub mod erase;
@@ -22,7 +24,10 @@ pub mod login;
 pub mod man;
 pub mod open;
 mod page_links;
+mod planning;
+pub mod promote;
 pub mod publish;
+mod report_format;
 pub mod responses;
 pub mod serve;
 pub mod share;
@@ -113,6 +118,9 @@ subcommands! {
         Edit(edit::Edit),
         Show(show::Show),
         Validate(validate::Validate),
+        Diff(diff::Diff),
+        Apply(apply::Apply),
+        Promote(promote::Promote),
         Publish(publish::Publish),
         Unpublish(publish::Unpublish),
         Close(publish::Close),

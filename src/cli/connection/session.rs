@@ -54,6 +54,22 @@ impl Session {
         Self { global, environment, output: Rc::new(output), target, credentials, local, lent }
     }
 
+    /// Creates a session for the context `name`, which must exist, with the same output.
+    pub fn in_context(&self, name: &str) -> Result<Self, CliError> {
+        let global = Global {
+            context: Some(name.to_owned()),
+            url: None,
+            data: None,
+            key_file: None,
+            ..self.global.clone()
+        };
+        let (target, credentials, local, lent) = Default::default();
+        let (environment, output) = (self.environment.clone(), Rc::clone(&self.output));
+        let session = Self { global, environment, output, target, credentials, local, lent };
+        session.target()?;
+        Ok(session)
+    }
+
     pub fn now(&self) -> Timestamp {
         SystemClock.now()
     }

@@ -30,7 +30,11 @@ impl Exit {
     /// Each exit code with its name and its meaning, in numerical order.
     pub const ALL: [(Self, &'static str, &'static str); 11] = [
         (Self::Done, "done", "done; also if the list is empty, or there was nothing to do"),
-        (Self::No, "no", "no: a confirmation was declined, a test failed, or a check found something"),
+        (
+            Self::No,
+            "no",
+            "no: a confirmation was declined, a test failed, forms differ, or a check found something",
+        ),
         (Self::Usage, "usage", "usage: a flag, a missing file, a confirmation that cannot be asked for"),
         (Self::NotFound, "not found", "not found: no such form, submission, key, workspace or context"),
         (Self::NotAllowed, "not allowed", "not allowed: no API key, a wrong one, or a missing scope"),
@@ -103,6 +107,8 @@ pub enum CliError {
     Lost { counted: String, is_complete: bool },
     /// A store that is being copied goes on changing.
     Differs { from: String },
+    /// A form differs from its file; the changes were shown.
+    FormsDiffer,
     /// The user declined.
     Declined,
     /// The reader of stdout closed it; nothing is reported.
@@ -162,6 +168,7 @@ impl CliError {
             Self::Io { .. } | Self::Failed { .. } => Exit::Bug,
             Self::Partial { exit, .. } => *exit,
             Self::Declined
+            | Self::FormsDiffer
             | Self::TestFailed { .. }
             | Self::Damaged { .. }
             | Self::Findings { .. }

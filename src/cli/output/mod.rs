@@ -134,6 +134,10 @@ impl Output {
         self.stdout.is_terminal
     }
 
+    pub fn stdout_has_colour(&self) -> bool {
+        self.stdout.colour
+    }
+
     pub fn stderr_is_terminal(&self) -> bool {
         self.stderr.is_terminal
     }
@@ -356,6 +360,11 @@ impl Output {
         }
     }
 
+    /// Prints each line of a status message.
+    pub fn status_lines(&self, text: &str) {
+        text.lines().for_each(|line| self.status(line));
+    }
+
     /// Prints that a change was made; with a check mark on a terminal.
     pub fn success(&self, text: &str) {
         if !self.stderr.is_terminal {
@@ -438,8 +447,8 @@ impl Output {
             }
             CliError::Rejected(report) => self.write_stderr(&report.render(self.stderr.colour, self.width)),
             CliError::Declined => self.write_stderr("canceled, nothing was done"),
-            // The terminal shows ^C already.
-            CliError::Interrupted => {}
+            // The changes are the output; the terminal shows ^C already.
+            CliError::FormsDiffer | CliError::Interrupted => {}
             _ => self.print_diagnostic(&render_error::to_diagnostic(error)),
         }
     }

@@ -13,7 +13,7 @@ use crate::cli::output::visible;
 use crate::client::ClientError;
 
 /// Codes that only the command line has, as in `-o json`, with their meanings.
-pub const CODES: [(&str, &str); 19] = [
+pub const CODES: [(&str, &str); 21] = [
     ("usage", "The command line is not valid. `forms help <command>` shows the usage."),
     (
         "context_not_found",
@@ -49,6 +49,11 @@ pub const CODES: [(&str, &str); 19] = [
     (
         "differs",
         "The store that is being copied changes meanwhile. Stop what writes to it, and copy again: only what has changed is written.",
+    ),
+    ("forms_differ", "`forms diff --exit-code` found changes; it has shown them."),
+    (
+        "breaking_change",
+        "A question gets another type, by which its stored answers cannot be read. Give it another id, or allow it: --allow-breaking.",
     ),
     ("declined", "You answered no. Nothing was done."),
     ("closed_pipe", "The reader closed the output, as `head` does. This is not a failure."),
@@ -131,6 +136,7 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
         CliError::Findings { count } => {
             local_diagnostic("findings", &format!("{} above", count_noun(*count as u64, "finding")))
         }
+        CliError::FormsDiffer => local_diagnostic("forms_differ", "the forms differ from the files"),
         CliError::Declined => local_diagnostic("declined", "not confirmed, so it is unchanged"),
         CliError::ClosedPipe => local_diagnostic("closed_pipe", "the reader closed the output"),
         CliError::Interrupted => local_diagnostic("interrupted", "interrupted"),

@@ -8,7 +8,9 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::integrations;
 use crate::cli::output::json::escaped;
 use crate::cli::output::value_of;
+use crate::domain::form::definition::Definition;
 use crate::domain::json::{self, Value};
+use crate::domain::validation::limits::Limits;
 
 /// Serializes `value` as YAML.
 ///
@@ -29,17 +31,9 @@ pub fn yaml(value: &Value) -> Result<String, CliError> {
     Ok(converter.verbatim.iter().zip(pieces).fold(begin, |text, (verbatim, piece)| text + verbatim + piece))
 }
 
-/// Returns a form as the file it can be created from: without id, status, times and defaults.
+/// Returns a form as the file it can be created from: without id, status, times and defaults, but with `settings.closed`.
 pub fn authoring(form: &FormDetail) -> Result<Value, CliError> {
-    let mut questions = match json::parse(form.questions.get()) {
-        Ok(Value::Array(questions)) => questions,
-        _ => Vec::new(),
-    };
-    for question in &mut questions {
-        if let Value::Object(members) = question {
-            members.retain(|(name, value)| name != "required" || *value == Value::Bool(true));
-        }
-    }
+    let questions = without_defaults(json::parse(form.questions.get()).ok());
     let none = Value::Array(Vec::new());
     let text = |text: &String| Value::String(text.clone());
     let settings = if form.settings.is_empty() { None } else { Some(value_of(&form.settings)?) };
@@ -47,13 +41,61 @@ pub fn authoring(form: &FormDetail) -> Result<Value, CliError> {
         ("slug", form.slug.as_ref().map(text)),
         ("title", Some(text(&form.title))),
         ("description", form.description.as_ref().map(text)),
-        ("questions", Some(Value::Array(questions))),
+        ("questions", Some(questions)),
         ("settings", settings),
         ("notifications", Some(values(&form.notifications)).filter(|list| *list != none)),
         ("integrations", Some(integrations::authoring(&integrations(form))).filter(|list| *list != none)),
     ];
     let present = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Ok(Value::Object(present.collect()))
+}
+
+/// Returns a form as the file that `show` prints: as [`authoring`], without its state.
+pub fn file(form: &FormDetail) -> Result<Value, CliError> {
+    let mut file = authoring(form)?;
+    file.remove(&["settings", "closed"]);
+    if file.get("settings") == Some(&Value::Object(Vec::new())) {
+        file.remove(&["settings"]);
+    }
+    Ok(file)
+}
+
+/// Returns a definition, in authoring form, as the server would return it. One with something that this version does not know
+/// is returned unchanged.
+pub fn canonical(definition: &Value) -> Value {
+    let Ok(read) = Definition::read(definition, &Limits::UNLIMITED) else { return definition.clone() };
+    let mut canonical = definition.clone();
+    let unnamed: Vec<_> = list(definition, "questions").iter().map(|one| one.get("id").is_none()).collect();
+    let mut questions = without_defaults(value_of(&read.questions).ok());
+    if let Value::Array(items) = &mut questions {
+        // The server chooses the ids of new questions.
+        let unnamed = items.iter_mut().zip(unnamed).filter(|(_, is_unnamed)| *is_unnamed);
+        unnamed.for_each(|(question, _)| question.remove(&["id"]));
+    }
+    canonical.set(&["questions"], questions);
+    if let (Some(settings), Ok(read)) = (canonical.get_mut("settings"), value_of(&read.settings)) {
+        *settings = read;
+    }
+    if let Value::Object(members) = &mut canonical {
+        let is_empty = |value: &Value| value.to_string() == "[]" || value.to_string() == "{}";
+        members.retain(|(name, value)| name == "questions" || !(is_empty(value) || *value == Value::Null));
+    }
+    canonical
+}
+
+fn list<'a>(definition: &'a Value, name: &str) -> &'a [Value] {
+    definition.get(name).and_then(Value::as_array).unwrap_or_default()
+}
+
+/// Returns a list of questions without `required: false`, which is the default.
+fn without_defaults(questions: Option<Value>) -> Value {
+    let Some(Value::Array(mut questions)) = questions else { return Value::Array(Vec::new()) };
+    for question in &mut questions {
+        if let Value::Object(members) = question {
+            members.retain(|(name, value)| name != "required" || *value == Value::Bool(true));
+        }
+    }
+    Value::Array(questions)
 }
 
 /// Returns the integrations of a form as the server shows them.

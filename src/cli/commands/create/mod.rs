@@ -14,12 +14,13 @@ use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::input::answers;
 use crate::cli::input::assignment::Setting;
 use crate::cli::input::document::violations::refused;
-use crate::cli::input::document::{self, Document};
+use crate::cli::input::document::{self, Document, FormState};
 use crate::cli::input::draft::Draft;
 use crate::cli::input::prompt;
 use crate::cli::output::columns::FORM;
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::shell_quote::shell_quote;
+use crate::cli::plan::not_published;
 use crate::client::{Client, ClientError};
 use crate::domain::form::definition::Definition;
 use crate::domain::json::{self, Object, Value};
@@ -29,7 +30,8 @@ use crate::domain::validation::violation::Violation;
 /// Create a form from a file, from flags, or step by step
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints the new form's id. The form is a draft until it is published. A file
+Prints the new form's id. The form is a draft until it is published, unless the
+file says `status: published` or `closed`. A file
 may contain several forms, separated by lines of ---. Without a file and without
 --title the form is asked for on the terminal; if it is not created, your input
 is kept in a file. With -f, --title and --slug override those in the file.
@@ -88,7 +90,12 @@ impl Run for Create {
                 self.create_all(session, &forms, None).await
             }
             (None, Some(title)) => {
-                self.create_all(session, &[NewForm::without_file(self.form_from_flags(title))], None).await
+                self.create_all(
+                    session,
+                    &[NewForm::without_file(self.form_from_flags(title), self.publish)],
+                    None,
+                )
+                .await
             }
             (None, None) => match session.prompt_obstacle() {
                 None => self.ask(session).await,
@@ -106,11 +113,13 @@ struct NewForm {
     definition: Value,
     /// The file it comes from.
     document: Option<Document>,
+    /// Whether it is to be published.
+    publish: bool,
 }
 
 impl NewForm {
-    fn without_file(definition: Value) -> Self {
-        Self { definition, document: None }
+    fn without_file(definition: Value, publish: bool) -> Self {
+        Self { definition, document: None, publish }
     }
 
     fn file(&self) -> &str {
@@ -122,13 +131,13 @@ impl Create {
     /// Asks for the form. The input is kept in a file unless the form is created.
     async fn ask(&mut self, session: &Session) -> Result<(), CliError> {
         // Check the flags and the server first, so that no input is lost to either.
-        self.check(&NewForm::without_file(self.form_from_flags("Title")))?;
+        self.check(&NewForm::without_file(self.form_from_flags("Title"), self.publish))?;
         session.probe().await?;
         let mut draft = Draft::create(session, "new", "", &self.resume_command())?;
         let answers = self.answers(session, &draft);
         let form = prompt::dialogue(&session.output, "canceled, nothing was created", answers).await?;
         draft.set_resume_command(session, &self.resume_command());
-        self.create_all(session, &[NewForm::without_file(form)], Some(draft)).await
+        self.create_all(session, &[NewForm::without_file(form, self.publish)], Some(draft)).await
     }
 
     /// Returns the command that resumes with a kept draft.
@@ -164,8 +173,13 @@ impl Create {
                 *list = integrations;
             }
             let set = |form: Value, (name, text): (&str, &str)| Setting::named(name, text).apply(&form);
-            let definition = self.fields().try_fold(form, set)?;
-            Ok(NewForm { definition, document: Some(document) })
+            let mut definition = self.fields().try_fold(form, set)?;
+            let state = document.state();
+            if state == Some(FormState::Closed) {
+                definition.set(&["settings", "closed"], true.into());
+            }
+            let publish = state.map_or(self.publish, |state| state != FormState::Draft);
+            Ok(NewForm { definition, document: Some(document), publish })
         };
         documents.into_iter().map(form).collect()
     }
@@ -179,7 +193,7 @@ impl Create {
         mut draft: Option<Draft>,
     ) -> Result<(), CliError> {
         for form in forms {
-            self.require_question(&self.check(form)?)?;
+            require_question(form, &self.check(form)?)?;
         }
         // Only a dry run needs a store that exists.
         let client = if self.dry_run { session.client().await? } else { session.connect().await? };
@@ -224,17 +238,6 @@ impl Create {
         })
     }
 
-    /// Refuses to publish a form without a question to answer.
-    fn require_question(&self, form: &Definition) -> Result<(), CliError> {
-        if !self.publish || takes_answers(form) {
-            return Ok(());
-        }
-        let what = format!("\"{}\" has no question that takes an answer; nothing was stored", form.title);
-        let problem = Problem::new(Code::FormHasNoQuestions).detail(what);
-        let help = "add a question that takes an answer, or leave out --publish";
-        Err(CliError::client_with_help(ClientError::Problem(Box::new(problem)), help))
-    }
-
     fn form_from_flags(&self, title: &str) -> Value {
         let mut form: Object = vec![("title".to_owned(), title.into())];
         form.extend(self.slug.as_deref().map(|slug| ("slug".to_owned(), slug.into())));
@@ -250,7 +253,7 @@ impl Create {
     }
 
     /// Locates the server's error in the file, unless it is about a flag.
-    fn refused(&self, NewForm { definition, document }: &NewForm, error: ClientError) -> CliError {
+    fn refused(&self, NewForm { definition, document, .. }: &NewForm, error: ClientError) -> CliError {
         let is_flag = |violation: &&Violation| {
             self.fields().any(|(name, _)| violation.pointer.strip_prefix('/') == Some(name))
         };
@@ -281,12 +284,9 @@ impl Create {
         draft.into_iter().for_each(Draft::discard);
         let (id, prefix) = (created.id.to_string(), session.command_prefix());
         let stored = |error: CliError| error.after(&format!("the form is stored as {id}"));
-        if self.publish {
+        if form.publish {
             let published = client.update_form(&id, r#"{"status":"published"}"#, None, false).await;
-            let published = published.map_err(|error| {
-                let notes = vec![format!("{id} was created and stays a draft")];
-                CliError::Client { error, notes, help: Some(format!("{prefix} publish {id}")) }
-            })?;
+            let published = published.map_err(|error| not_published(session, &id, error))?;
             output.object(&published, || format!("{id}\n")).map_err(stored)?;
             output.success(&format!("created and published \"{}\"", published.title));
         } else {
@@ -305,6 +305,17 @@ impl Create {
         }
         Ok(())
     }
+}
+
+/// Refuses to publish a form without a question to answer.
+fn require_question(form: &NewForm, definition: &Definition) -> Result<(), CliError> {
+    if !form.publish || takes_answers(definition) {
+        return Ok(());
+    }
+    let what = format!("\"{}\" has no question that takes an answer; nothing was stored", definition.title);
+    let problem = Problem::new(Code::FormHasNoQuestions).detail(what);
+    let help = "add a question that takes an answer, or leave out --publish";
+    Err(CliError::client_with_help(ClientError::Problem(Box::new(problem)), help))
 }
 
 /// Whether the form has a question that takes an answer.

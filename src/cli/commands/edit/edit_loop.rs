@@ -1,9 +1,10 @@
 //! The loop of `forms edit`: opens the editor until the text is valid or the user gives up.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use crate::api::FormDetail;
-use crate::cli::commands::edit::{Edit, EditBase, Edited};
+use crate::cli::commands::edit::Edit;
 use crate::cli::commands::{Session, read_input};
 use crate::cli::input::document::{self, Document};
 use crate::cli::input::draft::Draft;
@@ -11,10 +12,10 @@ use crate::cli::input::editor;
 use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::exit::{CliError, Exit};
 use crate::cli::output::humanize::count_noun;
-use crate::cli::output::integrations::authoring;
 use crate::cli::output::render_error;
 use crate::cli::output::visible;
 use crate::cli::output::yaml;
+use crate::cli::plan::{Base, FormPlan};
 use crate::client::{ClientError, ReceivedBody};
 use crate::domain::json::Value;
 
@@ -23,10 +24,10 @@ const COMMENT_PREFIX: &str = "#>";
 
 /// Edits the form, or the given file for it, and sends the result. A text that is not sent is kept.
 pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliError> {
-    let base = EditBase::read(session, &command.form).await?;
+    let base = Rc::new(Base::read(&session.client().await?, &command.form).await?);
     let initial = match &command.file {
         Some(file) => strip_comments(&read_text(session, file).await?.1),
-        None => yaml::yaml(&base.definition)?,
+        None => yaml::yaml(&yaml::file(&base.form)?)?,
     };
     let mut comments = header(session, &base.form)?;
     let id = base.id();
@@ -47,14 +48,14 @@ pub(super) async fn edit(session: &Session, command: &Edit) -> Result<(), CliErr
         let own = strip_comments(&edited);
         if is_empty(&own) || (own == initial && command.file.is_none()) {
             draft.discard();
-            return command.report(session, &base, None);
+            return command.report(session, &FormPlan::unchanged(base), None);
         }
         match send_text(session, command, &base, &draft.name(), &edited).await {
-            Ok(form) => {
+            Ok((plan, form)) => {
                 if form.is_none() || !command.dry_run {
                     draft.discard();
                 }
-                return command.report(session, &base, form.as_ref());
+                return command.report(session, &plan, form.as_ref());
             }
             Err(error) => match problems(&error, &edited) {
                 Some(problems) if last.as_ref() != Some(&own) => comments = problems,
@@ -77,27 +78,26 @@ async fn read_text(session: &Session, file: &Path) -> Result<(String, String), C
 /// Sends `file` as the form's new definition.
 pub(super) async fn send_file(session: &Session, command: &Edit, file: &Path) -> Result<(), CliError> {
     let (name, text) = read_text(session, file).await?;
-    let base = EditBase::read(session, &command.form).await?;
-    let form = send_text(session, command, &base, &name, &text).await?;
-    command.report(session, &base, form.as_ref())
+    let base = Rc::new(Base::read(&session.client().await?, &command.form).await?);
+    let (plan, form) = send_text(session, command, &base, &name, &text).await?;
+    command.report(session, &plan, form.as_ref())
 }
 
-/// Shows the changes in `text`, the content of `file`, and sends them; `None` if there are none.
+/// Shows the changes in `text`, the content of `file`, and sends them; without a form if there are none.
 async fn send_text(
     session: &Session,
     command: &Edit,
-    base: &EditBase,
+    base: &Rc<Base>,
     file: &str,
     text: &str,
-) -> Result<Option<ReceivedBody<FormDetail>>, CliError> {
+) -> Result<(FormPlan, Option<ReceivedBody<FormDetail>>), CliError> {
     let document = parse_single(file, text, &base.definition)?;
-    let stored = yaml::integrations(&base.form);
-    let integrations = document.integrations(Some(&stored), &session.environment)?;
-    let mut definition = document.value.clone();
-    if let Some(list) = definition.get_mut("integrations") {
-        *list = authoring(list);
-    }
-    command.send(session, base, &Edited { definition, integrations, document: Some(document) }).await
+    let mut plan = FormPlan::of_document(document, Some(Rc::clone(base)), None)?;
+    // Variables that are not set are reported before a question is asked.
+    plan.body(session)?;
+    command.confirm(session, &mut plan).await?;
+    let form = command.send_confirmed(session, &plan).await?;
+    Ok((plan, form))
 }
 
 /// Parses `text`, which must contain one form, edited from `base`.

@@ -1,26 +1,23 @@
 //! `forms edit`: changes a form by flags, or in an editor.
 
-mod diff;
 mod edit_loop;
-mod hidden_answers;
 
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use clap::Args;
 
 use crate::api::{Code, FormDetail, Problem};
 use crate::cli::commands::create::report_generated_secrets;
-use crate::cli::commands::edit::diff::{diff, lines, patch};
-use crate::cli::commands::edit::hidden_answers::{HiddenAnswers, find_hidden};
 use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::assignment::Setting;
-use crate::cli::input::document::Document;
-use crate::cli::input::document::violations::{describe_violations, not_stored, refused};
+use crate::cli::input::document::violations::{describe_violations, not_stored};
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::columns::FORM;
 use crate::cli::output::render_error;
-use crate::cli::output::yaml;
-use crate::client::{ClientError, ReceivedBody, Revision, SubmissionQuery};
+use crate::cli::plan::render::lines;
+use crate::cli::plan::{Action, Base, FormPlan};
+use crate::client::{ClientError, ReceivedBody};
 use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
 use crate::domain::validation::limits::Limits;
@@ -85,54 +82,6 @@ pub struct Edit {
     pub(super) dry_run: bool,
 }
 
-/// A form as it was read before editing.
-pub(super) struct EditBase {
-    pub(super) form: ReceivedBody<FormDetail>,
-    pub(super) definition: Value,
-    revision: Revision,
-}
-
-impl EditBase {
-    pub(super) async fn read(session: &Session, name: &str) -> Result<Self, CliError> {
-        let (form, revision) = session.client().await?.get_revision(&["forms", name]).await?;
-        let definition = yaml::authoring(&form)?;
-        Ok(Self { form, definition, revision })
-    }
-
-    pub(super) fn id(&self) -> String {
-        self.form.id.to_string()
-    }
-
-    /// Counts the answers that a change hides; `None` if that is not possible, which does not fail the change.
-    async fn count_answers(&self, session: &Session, hidden: &HiddenAnswers) -> Option<u64> {
-        let query = SubmissionQuery { answers: vec![hidden.filter.clone()], ..SubmissionQuery::default() };
-        session.client().await.ok()?.count_submissions(&self.id(), &query).await.ok()?
-    }
-
-    /// Shows what changed on the server since the form was read, if it can be read again.
-    async fn show_conflict(&self, session: &Session) {
-        let Ok(now) = Self::read(session, &self.id()).await else { return };
-        session.output.status("changed on the server after you read it:");
-        let with_status = |form: &Self| {
-            let mut shown = form.definition.clone();
-            shown.set(&["status"], form.form.status.to_string().as_str().into());
-            shown
-        };
-        let changes = diff(&with_status(self), &with_status(&now));
-        lines(&changes).iter().for_each(|line| session.output.status(line));
-    }
-}
-
-/// The form as it is to be.
-pub(super) struct Edited {
-    /// In authoring form.
-    pub(super) definition: Value,
-    /// The integrations with their secrets, which are sent if they have changed.
-    pub(super) integrations: Option<Value>,
-    /// The file it comes from.
-    pub(super) document: Option<Document>,
-}
-
 impl Run for Edit {
     const COLUMNS: Columns = FORM;
 
@@ -169,39 +118,40 @@ impl Edit {
     }
 
     async fn by_flags(&self, session: &Session, settings: &[Setting]) -> Result<(), CliError> {
-        let base = EditBase::read(session, &self.form).await?;
+        let base = Rc::new(Base::read(&session.client().await?, &self.form).await?);
         let definition = apply(settings, &base.definition)?;
-        let edited = Edited { definition, integrations: None, document: None };
-        let sent = self.send(session, &base, &edited).await?;
-        self.report(session, &base, sent.as_ref())
+        self.send(session, FormPlan::of_definition(definition, base)).await
     }
 
-    /// Shows the changes of the form, warns of answers that they hide, and sends them, unless the form was changed since it
-    /// was read; `None` if there are none.
-    pub(super) async fn send(
+    /// Shows the changes and sends them, unless the form was changed since it was read; then reports what was done.
+    async fn send(&self, session: &Session, mut plan: FormPlan) -> Result<(), CliError> {
+        self.confirm(session, &mut plan).await?;
+        let sent = self.send_confirmed(session, &plan).await?;
+        self.report(session, &plan, sent.as_ref())
+    }
+
+    /// Shows the changes, and asks for a confirmation where one is needed and possible: of a file, and of what makes answers
+    /// unreadable.
+    pub(super) async fn confirm(&self, session: &Session, plan: &mut FormPlan) -> Result<(), CliError> {
+        plan.count_answers(&session.client().await?).await;
+        lines(&plan.changes, false).iter().for_each(|line| session.output.status_lines(line));
+        let is_confirmed = self.yes || self.dry_run || !session.can_prompt() || plan.changes.is_empty();
+        if (plan.retypes() || self.file.is_some()) && !is_confirmed {
+            session.confirm(&format!("change \"{}\"", plan.title()), ConfirmBy::Yes).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends the changes; `None` if there are none.
+    pub(super) async fn send_confirmed(
         &self,
         session: &Session,
-        base: &EditBase,
-        edited: &Edited,
+        plan: &FormPlan,
     ) -> Result<Option<ReceivedBody<FormDetail>>, CliError> {
-        let Some(mut patch) = patch(&base.definition, &edited.definition) else { return Ok(None) };
-        let changes = diff(&base.definition, &edited.definition);
-        if changes.is_empty() {
-            return Ok(None);
-        }
-        lines(&changes).iter().for_each(|line| session.output.status(line));
-        let is_retyped = self.warn_of_hidden(session, base, &edited.definition).await;
-        let is_confirmed = self.yes || self.dry_run || !session.can_prompt();
-        if (is_retyped || self.file.is_some()) && !is_confirmed {
-            session.confirm(&format!("change \"{}\"", base.form.title), ConfirmBy::Yes).await?;
-        }
-        if let (Some(list), Some(with_secrets)) = (patch.get_mut("integrations"), &edited.integrations) {
-            with_secrets.clone_into(list);
-        }
-        let (client, revision) = (session.client().await?, Some(&base.revision));
-        match client.update_form(&base.id(), &patch.to_string(), revision, self.dry_run).await {
+        let (Some(base), Action::Update) = (&plan.base, plan.action()) else { return Ok(None) };
+        match plan.update(session, &session.client().await?, base, self.dry_run).await {
             Ok(form) => Ok(Some(form)),
-            Err(error) => Err(explain_refusal(session, base, edited, error).await),
+            Err(error) => Err(explain_conflict(session, plan, base, error).await),
         }
     }
 
@@ -209,9 +159,10 @@ impl Edit {
     pub(super) fn report(
         &self,
         session: &Session,
-        base: &EditBase,
+        plan: &FormPlan,
         sent: Option<&ReceivedBody<FormDetail>>,
     ) -> Result<(), CliError> {
+        let Some(base) = &plan.base else { return Ok(()) };
         let (output, form) = (&session.output, sent.unwrap_or(&base.form));
         let text = || if self.dry_run { "(dry run)\n".to_owned() } else { format!("{}\n", form.id) };
         output.object(form, text)?;
@@ -224,21 +175,6 @@ impl Edit {
             }
         }
         Ok(())
-    }
-
-    /// Warns of answers that the change to `new` hides; returns whether some cannot be read because of their type.
-    async fn warn_of_hidden(&self, session: &Session, base: &EditBase, new: &Value) -> bool {
-        let mut is_retyped = false;
-        let hidden =
-            if base.form.response_count == 0 { Vec::new() } else { find_hidden(&base.definition, new) };
-        for hidden in hidden {
-            let count = base.count_answers(session, &hidden).await;
-            if count != Some(0) {
-                session.output.warn(&hidden.warning(count));
-                is_retyped |= hidden.is_retyped;
-            }
-        }
-        is_retyped
     }
 }
 
@@ -263,28 +199,31 @@ fn apply(settings: &[Setting], form: &Value) -> Result<Value, CliError> {
     Err(not_stored(diagnostics, Problem::new(Code::ValidationFailed)))
 }
 
-/// Explains why the server did not change the form: it is not valid, or was changed after it was read.
-async fn explain_refusal(
-    session: &Session,
-    base: &EditBase,
-    edited: &Edited,
-    error: ClientError,
-) -> CliError {
+/// Explains that the form was changed after it was read, and shows how, if it can be read again.
+async fn explain_conflict(session: &Session, plan: &FormPlan, base: &Base, error: CliError) -> CliError {
+    let CliError::Client { error, notes, help } = error else { return error };
     let (prefix, id) = (session.command_prefix(), base.id());
-    let help = match (error.status(), &edited.document) {
-        (Some(412), Some(_)) => {
-            base.show_conflict(session).await;
-            format!("{prefix} edit {id} -f FILE compares FILE with the form as it is now")
-        }
-        _ => format!("see what it is now: {prefix} show {id}"),
-    };
+    let look = format!("see what it is now: {prefix} show {id}");
     match error {
         ClientError::Problem(mut problem) if problem.status == 412 => {
             let detail = "the form was changed after you read it; your change was not stored";
             problem.detail = Some(detail.to_owned());
+            if plan.document.is_none() {
+                return CliError::client_with_help(ClientError::Problem(problem), look);
+            }
+            show_conflict(session, base).await;
+            let help = format!("{prefix} edit {id} -f FILE compares FILE with the form as it is now");
             CliError::client_with_help(ClientError::Problem(problem), help)
         }
-        ClientError::MaybeApplied { .. } => CliError::client_with_help(error, help),
-        error => refused(edited.document.as_ref(), &edited.definition, error),
+        ClientError::MaybeApplied { .. } => CliError::client_with_help(error, look),
+        error => CliError::Client { error, notes, help },
     }
+}
+
+async fn show_conflict(session: &Session, base: &Base) {
+    let Ok(client) = session.client().await else { return };
+    let Ok(now) = Base::read(&client, &base.id()).await else { return };
+    session.output.status("changed on the server after you read it:");
+    let changes = base.changes_to(&now);
+    lines(&changes, false).iter().for_each(|line| session.output.status_lines(line));
 }

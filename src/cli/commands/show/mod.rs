@@ -50,7 +50,7 @@ impl Run for Show {
             _ => None,
         };
         match session.output.format {
-            Format::Yaml => session.output.data(&yaml::yaml(&yaml::authoring(&form)?)?),
+            Format::Yaml => session.output.data(&yaml::yaml(&yaml::file(&form)?)?),
             Format::Table | Format::Json | Format::Jsonl | Format::Csv | Format::Xlsx => {
                 session.output.object(&form, || summary(&form, links))
             }

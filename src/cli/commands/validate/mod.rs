@@ -4,10 +4,11 @@ mod evaluation;
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 
 use crate::cli::commands::batch::Batch;
+use crate::cli::commands::report_format::ReportFormat;
 use crate::cli::commands::validate::evaluation::Evaluation;
 use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::input::answer_args;
@@ -52,18 +53,7 @@ pub struct Validate {
     answers: Option<PathBuf>,
     /// Format of problems: text, json, github
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
-    format: Option<ProblemFormat>,
-}
-
-/// Format of reported problems.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ProblemFormat {
-    /// With snippets of the file
-    Text,
-    /// Same as -o json
-    Json,
-    /// GitHub workflow commands
-    Github,
+    format: Option<ReportFormat>,
 }
 
 impl Run for Validate {
@@ -72,14 +62,11 @@ impl Run for Validate {
     }
 
     fn format(&self) -> Option<Format> {
-        (self.format == Some(ProblemFormat::Json)).then_some(Format::Json)
+        ReportFormat::output(self.format)
     }
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
-        // The flag is global, so clap cannot declare the conflict.
-        if self.format.is_some() && session.global.output.is_some() {
-            return Err(CliError::usage("--format and --output cannot be used together"));
-        }
+        ReportFormat::refuse_output(self.format, session)?;
         if self.has_answers() {
             let evaluations = self.evaluate(session).await;
             let evaluations = evaluations.map_err(|error| self.report_github(session, error))?;
@@ -91,7 +78,7 @@ impl Run for Validate {
             let file = path.display().to_string();
             let checked = async {
                 let read = read(session, path).await?;
-                refuse_shared_slugs(&documents, &read)?;
+                document::refuse_shared_slugs(&documents, &read)?;
                 documents.extend(read);
                 self.report_valid(session, &file)
             };
@@ -108,7 +95,7 @@ impl Validate {
 
     fn report_valid(&self, session: &Session, file: &str) -> Result<(), CliError> {
         let text = || format!("{}: ok\n", visible(file));
-        if self.format == Some(ProblemFormat::Github) {
+        if self.format == Some(ReportFormat::Github) {
             session.output.status(text().trim_end());
             return Ok(());
         }
@@ -130,7 +117,7 @@ impl Validate {
 
     /// Prints the problems of `error` as workflow commands if asked to; returns what remains to be reported.
     fn report_github(&self, session: &Session, error: CliError) -> CliError {
-        if self.format != Some(ProblemFormat::Github) {
+        if self.format != Some(ReportFormat::Github) {
             return error;
         }
         match (session.output.data(&github::commands(&error)), error) {
@@ -141,7 +128,7 @@ impl Validate {
     }
 
     fn report_evaluations(&self, session: &Session, evaluations: &[Evaluation]) -> Result<(), CliError> {
-        let (output, is_github) = (&session.output, self.format == Some(ProblemFormat::Github));
+        let (output, is_github) = (&session.output, self.format == Some(ReportFormat::Github));
         if !is_github {
             evaluation::show(output, evaluations)?;
         }
@@ -201,16 +188,6 @@ async fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError>
         documents.iter().flat_map(|document| [document.default_limit_warnings(), secrets(document)].concat());
     warnings.for_each(|warning| session.output.warn(&warning));
     Ok(documents)
-}
-
-/// Refuses forms of another file that have the slug of one of the `earlier` ones: only one of them could be created.
-fn refuse_shared_slugs(earlier: &[Document], forms: &[Document]) -> Result<(), CliError> {
-    let shared = |form: &Document| form.shared_slug(earlier.iter().filter(|other| other.file != form.file));
-    let shared: Vec<_> = forms.iter().filter_map(shared).collect();
-    match forms.first() {
-        Some(form) if !shared.is_empty() => Err(Report::of_file(&form.file, shared).into()),
-        _ => Ok(()),
-    }
 }
 
 fn one(mut forms: Vec<Document>) -> Result<Document, CliError> {

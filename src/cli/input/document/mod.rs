@@ -2,6 +2,7 @@
 //!
 //! Members that only files have (`version`, `was`, `tests`, `x-…`) are removed.
 
+mod files;
 mod logo;
 mod mask;
 mod read;
@@ -11,22 +12,41 @@ mod tree;
 pub mod violations;
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::cli::input::document::violations::locate_violations;
-use crate::cli::output::diagnostics::{Diagnostic, Location, Source};
+use crate::cli::output::diagnostics::{Diagnostic, Location, Report, Source};
+use crate::cli::output::exit::CliError;
 use crate::domain::form::definition::Definition;
+use crate::domain::form::slug::is_slug;
 use crate::domain::json::Value;
+use crate::domain::open_enum::named_enum;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation};
 
+named_enum! {
+    /// The state of a form, as `status` in a file.
+    FormState {
+        Draft = "draft",
+        Published = "published",
+        /// Published, but closed by its settings.
+        Closed = "closed",
+    }
+}
+
+pub use files::files;
 pub use read::{decode, entry, open, read, read_text, read_value, text};
 pub use record::{Record, record, records};
 
 use tree::{Node, Span};
 
 /// Codes of file problems that the API does not have, with their meanings for `forms explain`.
-pub const FILE_CODES: [(&str, &str); 6] = [
+pub const FILE_CODES: [(&str, &str); 7] = [
+    (
+        "ambiguous_id",
+        "A question of the file has no `id`, and one of the form is not in the file: they may be the same one. Write the ids that `forms show FORM -o yaml` prints into the file.",
+    ),
     (
         "malformed_file",
         "The file is neither YAML nor JSON, or nested more than 16 levels deep. The message names where parsing stopped; the mistake may be before it.",
@@ -60,6 +80,8 @@ pub struct Document {
     source: Arc<Source>,
     root: Option<Node>,
     format_version: Option<Value>,
+    /// The member `status`.
+    status: Option<Value>,
 }
 
 impl Document {
@@ -67,7 +89,8 @@ impl Document {
     /// confirmation as its message.
     fn into_form(mut self) -> Self {
         self.format_version = self.value.get("version").cloned();
-        remove_file_members(&mut self.value, &["version"]);
+        self.status = self.value.get("status").cloned();
+        remove_file_members(&mut self.value, &["version", "status"]);
         if let Some(settings) = self.value.get_mut("settings") {
             remove_file_members(settings, &[]);
             if let Some(message @ Value::String(_)) = settings.get_mut("confirmation") {
@@ -94,7 +117,29 @@ impl Document {
             let message = "unknown file format `version`, expected 1";
             violations.insert(0, Violation::new("/version", Rule::InvalidRange, message));
         }
+        if self.status.is_some() && self.state().is_none() {
+            let names = FormState::ALL.map(FormState::name);
+            let message = format!("`status` is not one of: {}", names.join(", "));
+            violations.insert(0, Violation::new("/status", Rule::TypeMismatch, message));
+        }
         locate_violations(self, &violations)
+    }
+
+    /// Returns the state that the file asks for.
+    pub fn state(&self) -> Option<FormState> {
+        FormState::parse(self.status.as_ref()?.as_str()?)
+    }
+
+    /// Fails if there are questions at these places, which have no id and may be new or changed ones.
+    pub fn refuse_ambiguous(&self, places: &[usize]) -> Result<(), CliError> {
+        let slug = self.slug().unwrap_or("FORM");
+        let diagnostic = |place: &usize| {
+            let message = format!("question {} has no `id`, and may be a new or a changed one", place + 1);
+            let help = format!("give it an id; `forms show {slug} -o yaml` prints those of the form");
+            self.problem(&format!("/questions/{place}"), "ambiguous_id", message).help(Some(help))
+        };
+        let diagnostics: Vec<_> = places.iter().map(diagnostic).collect();
+        if diagnostics.is_empty() { Ok(()) } else { Err(Report::of_file(&self.file, diagnostics).into()) }
     }
 
     /// Returns a warning for each size above a server's default limits, with the flag of `serve` that raises it.
@@ -129,7 +174,24 @@ impl Document {
         Some(problem)
     }
 
-    fn slug(&self) -> Option<&str> {
+    /// Reports that the form has no slug, with the one that the name of `file` suggests.
+    pub fn missing_slug(&self, file: &Path) -> Option<Diagnostic> {
+        if self.slug().is_some() {
+            return None;
+        }
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+        let words = stem.split(|other: char| !other.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let slug = words.collect::<Vec<_>>().join("-");
+        let example = if is_slug(&slug) { slug } else { "my-form".to_owned() };
+        let problem = self.problem(
+            "/title",
+            "missing_field",
+            "the form has no `slug`, by which it is found again".to_owned(),
+        );
+        Some(problem.help(Some(format!("add the line `slug: {example}`"))))
+    }
+
+    pub fn slug(&self) -> Option<&str> {
         self.value.get("slug")?.as_str()
     }
 
@@ -155,6 +217,16 @@ impl Document {
     fn location(&self, span: Span) -> Location {
         let (file, source) = (self.file.clone(), Arc::clone(&self.source));
         Location { file, source, span, label: None, earlier: None }
+    }
+}
+
+/// Refuses forms of another file that have the slug of one of the `earlier` ones: only one of them could be created.
+pub fn refuse_shared_slugs(earlier: &[Document], forms: &[Document]) -> Result<(), CliError> {
+    let shared = |form: &Document| form.shared_slug(earlier.iter().filter(|other| other.file != form.file));
+    let shared: Vec<_> = forms.iter().filter_map(shared).collect();
+    match forms.first() {
+        Some(form) if !shared.is_empty() => Err(Report::of_file(&form.file, shared).into()),
+        _ => Ok(()),
     }
 }
 

@@ -1,0 +1,84 @@
+//! `forms diff`: what `forms apply` would change.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::commands::planning::{plan_forms, read_forms};
+use crate::cli::commands::report_format::ReportFormat;
+use crate::cli::commands::{CliError, Run, Session};
+use crate::cli::input::document::FormState;
+use crate::cli::output::Format;
+use crate::cli::output::humanize::count_noun;
+use crate::cli::output::visible;
+use crate::cli::plan::Plan;
+
+/// Show what `forms apply` would change
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Compares form files with the forms of the server, which are found by their
+slugs, and sends nothing: a key with the scope `read` is enough. Each line is
+one change: + added, - removed, ~ changed, or moved. A change that touches
+stored answers says how many; `!` marks those that are hidden, until the
+question or option is back, and those that can no longer be read, since the
+type has changed: `forms apply` makes these only with --allow-breaking.
+
+FILE may be a folder: all *.yaml, *.yml and *.json below it, without hidden
+ones and *.test.yaml. Forms of the server that are in none of the files are
+listed, and never deleted.
+
+--format github writes Markdown for a comment on a pull request. -o json prints
+{\"forms\", \"unmanaged\"}; a change has its path, its class (plain, hides or
+retypes), the values before and after, and the number of answers.
+
+Examples:
+  forms diff -f survey.yaml
+  forms diff -f forms/ --exit-code
+  forms diff -f forms/ --format github > plan.md")]
+pub struct Diff {
+    /// Form files in YAML or JSON, or folders of them, - for standard input
+    #[arg(short, long = "file", value_name = "FILE", required = true, num_args = 1..)]
+    files: Vec<PathBuf>,
+    /// As with `forms apply --publish`
+    #[arg(long)]
+    publish: bool,
+    /// Exit with code 1 if anything would change
+    #[arg(long)]
+    exit_code: bool,
+    /// Format of the changes: text, json, github
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
+    format: Option<ReportFormat>,
+}
+
+impl Run for Diff {
+    fn format(&self) -> Option<Format> {
+        ReportFormat::output(self.format)
+    }
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        ReportFormat::refuse_output(self.format, session)?;
+        let documents = read_forms(session, &self.files).await?;
+        let plan = plan_forms(session, documents, self.publish.then_some(FormState::Published)).await?;
+        match self.format {
+            Some(ReportFormat::Github) => session.output.data(&plan.markdown())?,
+            _ => session.output.object(&plan.to_json(), || plan.text(session.output.stdout_has_colour()))?,
+        }
+        if self.files.iter().any(|file| file.is_dir()) {
+            report_unmanaged(session, &plan);
+        }
+        if self.exit_code && plan.has_changes() { Err(CliError::FormsDiffer) } else { Ok(()) }
+    }
+}
+
+/// Lists the forms of the server that are in no file.
+pub(super) fn report_unmanaged(session: &Session, plan: &Plan) {
+    let name = |form: &serde_json::Value| {
+        let name = form["slug"].as_str().or_else(|| form["id"].as_str());
+        visible(name.unwrap_or_default())
+    };
+    let names: Vec<_> = plan.unmanaged.iter().map(name).collect();
+    if !names.is_empty() {
+        let count = count_noun(names.len(), "form");
+        session.output.status(&format!("{count} without a file: {}", names.join(", ")));
+    }
+}

@@ -1,0 +1,378 @@
+//! Changes from one definition of a form to another, and the merge patch (RFC 7396) that makes them.
+
+use crate::cli::output::humanize::humanize;
+use crate::cli::output::integrations;
+use crate::cli::plan::matching::{match_questions, moved};
+use crate::domain::integration::secret_members::env;
+use crate::domain::json::{Object, Value};
+use crate::domain::question::QuestionKind;
+
+/// Removed options of one question whose answers are counted: each takes a search.
+const MAX_COUNTED_OPTIONS: usize = 10;
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub operation: Operation,
+    /// What changes: `title`, `settings.closes_at`, `questions.score.max`; questions by id, options by value.
+    pub path: String,
+    pub before: Option<Value>,
+    pub after: Option<Value>,
+    /// The path as shown: without `questions.`, and of an option its question.
+    pub field: String,
+    /// The change in words: `"Old" → "New"`, `option soup → soop`.
+    pub words: String,
+    /// What it does to stored answers.
+    pub effect: Effect,
+    /// Question, operator and value of the filter that finds the answers that it touches; `None` if there are none.
+    pub touched: Option<(String, String, String)>,
+    /// The number of those answers, if it is known.
+    pub answers: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    Add,
+    Change,
+    Move,
+    Remove,
+    Rename,
+}
+
+/// What a change does to stored answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    Plain,
+    /// They are not shown while the question or option is gone.
+    Hides,
+    /// They cannot be read by the new type of the question.
+    Retypes,
+}
+
+/// Returns the changes from `before` to `after`, both in authoring form.
+pub(super) fn changes(before: &Value, after: &Value) -> Vec<Change> {
+    let mut changes = Changes(Vec::new());
+    changes.compare("", Some(before), Some(after));
+    changes.0
+}
+
+struct Changes(Vec<Change>);
+
+impl Changes {
+    /// Adds a change that touches no answers.
+    fn push(
+        &mut self,
+        operation: Operation,
+        path: &str,
+        before: Option<&Value>,
+        after: Option<&Value>,
+        words: String,
+    ) -> &mut Change {
+        let field = path.strip_prefix("questions.").unwrap_or(path).to_owned();
+        let (before, after) = (before.cloned(), after.cloned());
+        let (effect, touched, answers) = (Effect::Plain, None, None);
+        let path = path.to_owned();
+        self.0.push(Change { operation, path, before, after, field, words, effect, touched, answers });
+        self.0.last_mut().expect("a change was pushed")
+    }
+
+    /// Adds the differences between two values of the field `path`: objects by member, lists by item. `null` counts as
+    /// absent, and so does `required: false`, which is the default.
+    fn compare(&mut self, path: &str, before: Option<&Value>, after: Option<&Value>) {
+        let is_default = |value: &Value| *value == Value::Bool(false) && path.ends_with(".required");
+        let is_given = |value: &&Value| **value != Value::Null && !is_default(value);
+        let (before, after) = (before.filter(is_given), after.filter(is_given));
+        let both = |is_kind: fn(&Value) -> bool| before.is_none_or(is_kind) && after.is_none_or(is_kind);
+        match (before, after) {
+            (None, None) => {}
+            (Some(old), Some(new)) if same(old, new) => {}
+            _ if path == "questions" => self.compare_questions(list(before), list(after)),
+            _ if both(has_items) => self.compare_items(path, &items(before), &items(after)),
+            _ if both(has_members) => {
+                for name in names(before, after) {
+                    let member = |value: Option<&'_ Value>| value.and_then(|value| value.get(name)).cloned();
+                    let (old, new) = (member(before), member(after));
+                    let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+                    self.compare(&path, old.as_ref(), new.as_ref());
+                }
+            }
+            (None, Some(new)) => drop(self.push(Operation::Add, path, None, after, words(new))),
+            (Some(old), None) => drop(self.push(Operation::Remove, path, before, None, words(old))),
+            (Some(old), Some(new)) => {
+                let words = format!("{} → {}", words(old), words(new));
+                self.push(Operation::Change, path, before, after, words);
+            }
+        }
+    }
+
+    fn compare_questions(&mut self, before: &[Value], after: &[Value]) {
+        let matches = match_questions(before, after);
+        let moved = moved(&matches);
+        for (place, new) in after.iter().enumerate() {
+            let path = format!("questions.{}", label(new));
+            let follows = match place.checked_sub(1).and_then(|place| after.get(place)) {
+                Some(previous) => format!("after {}", label(previous)),
+                None => "first".to_owned(),
+            };
+            let Some(old) = matches[place].and_then(|old| before.get(old)) else {
+                let words = format!("{}, {follows}", describe_question(new));
+                self.push(Operation::Add, &path, None, Some(new), words);
+                continue;
+            };
+            if moved[place] {
+                let before = matches[place].map(|old| Value::from(old as i64 + 1));
+                let words = format!("moved {}", follows.replace("first", "to the start"));
+                self.push(Operation::Move, &path, before.as_ref(), Some(&(place as i64 + 1).into()), words);
+            }
+            self.compare_question(&path, old, new);
+        }
+        let is_kept = |place: &usize| matches.contains(&Some(*place));
+        for (_, old) in before.iter().enumerate().filter(|(place, _)| !is_kept(place)) {
+            let path = format!("questions.{}", label(old));
+            let change = self.push(Operation::Remove, &path, Some(old), None, describe_question(old));
+            change.touch(Effect::Hides, all_answers(old));
+        }
+    }
+
+    fn compare_question(&mut self, path: &str, old: &Value, new: &Value) {
+        let ids = [old, new].map(|question| question.get("id"));
+        if let [Some(before), Some(after)] = ids
+            && before != after
+        {
+            let words = format!("renamed from {}", humanize(before));
+            let change = self.push(Operation::Rename, path, Some(before), Some(after), words);
+            change.touch(Effect::Plain, all_answers(old));
+        }
+        for name in names(Some(old), Some(new)) {
+            let from = self.0.len();
+            match name {
+                "id" => {}
+                // A rename shows it.
+                "was" if ids[0] != ids[1] => {}
+                _ => self.compare(&format!("{path}.{name}"), old.get(name), new.get(name)),
+            }
+            for change in &mut self.0[from..] {
+                match (name, change.operation) {
+                    ("type", _) => change.touch(Effect::Retypes, all_answers(old)),
+                    ("options", Operation::Remove | Operation::Rename) => change.touch_option(old),
+                    ("rows" | "columns" | "was", Operation::Remove | Operation::Rename) => {
+                        change.touch(Effect::Hides, all_answers(old));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Adds the differences between two lists whose items have names. Of options that are at the same place with another
+    /// name, one is taken to be renamed.
+    fn compare_items(&mut self, path: &str, before: &[(String, &Value)], after: &[(String, &Value)]) {
+        let find = |list: &[(String, &Value)], name: &str| list.iter().position(|(other, _)| other == name);
+        let matches: Vec<_> = after.iter().map(|(name, _)| find(before, name)).collect();
+        let moved = moved(&matches);
+        let (parent, list) = path.rsplit_once('.').unwrap_or(("", path));
+        let noun = list.strip_suffix('s').unwrap_or(list);
+        let is_renamed = |place: usize| {
+            let old = before.get(place).filter(|(name, _)| find(after, name).is_none());
+            old.filter(|_| !parent.is_empty() && after.get(place).is_some() && matches[place].is_none())
+        };
+        for (place, (name, new)) in after.iter().enumerate() {
+            let path = format!("{path}.{name}");
+            match matches[place].map(|old| before[old].1) {
+                Some(old) => {
+                    if moved[place] {
+                        let follows = match place.checked_sub(1) {
+                            Some(previous) => format!("after {}", after[previous].0),
+                            None => "to the start".to_owned(),
+                        };
+                        let change =
+                            self.push(Operation::Move, &path, None, None, format!("moved {follows}"));
+                        change.belongs_to(parent, noun, name);
+                    }
+                    self.compare(&path, Some(old), Some(new));
+                }
+                None => match is_renamed(place) {
+                    Some((old, _)) => {
+                        let path = format!("{parent}.{list}.{old}");
+                        let (before, after) = (Value::from(&**old), Value::from(&**name));
+                        let words = format!("→ {name}");
+                        let change = self.push(Operation::Rename, &path, Some(&before), Some(&after), words);
+                        change.belongs_to(parent, noun, old);
+                    }
+                    None => {
+                        let change =
+                            self.push(Operation::Add, &path, None, Some(new), integrations::describe(new));
+                        change.belongs_to(parent, noun, name);
+                    }
+                },
+            }
+        }
+        let gone = before
+            .iter()
+            .enumerate()
+            .filter(|(place, (name, _))| find(after, name).is_none() && is_renamed(*place).is_none());
+        for (_, (name, old)) in gone {
+            let path = format!("{path}.{name}");
+            let change = self.push(Operation::Remove, &path, Some(old), None, integrations::describe(old));
+            change.belongs_to(parent, noun, name);
+        }
+    }
+}
+
+impl Change {
+    /// Shows an item of a list, an option, with the question to which it belongs. Integrations are fields of their own.
+    fn belongs_to(&mut self, parent: &str, noun: &str, name: &str) {
+        if parent.is_empty() {
+            return;
+        }
+        self.field = parent.strip_prefix("questions.").unwrap_or(parent).to_owned();
+        self.words = format!("{noun} {name} {}", self.words).trim_end().to_owned();
+    }
+
+    fn touch(&mut self, effect: Effect, answers: Option<(String, String, String)>) {
+        self.effect = if answers.is_some() { effect } else { Effect::Plain };
+        self.touched = answers;
+    }
+
+    /// Marks an option of `question` as gone.
+    fn touch_option(&mut self, question: &Value) {
+        let option = self.path.rsplit_once(".options.").map(|(_, option)| option.to_owned());
+        let Some(((id, ..), option)) = all_answers(question).zip(option) else { return };
+        let operator = if is_list(question) { "includes" } else { "eq" };
+        self.touch(Effect::Hides, Some((id, operator.to_owned(), option)));
+    }
+
+    /// Whether an answer that it touches is one with an option.
+    pub fn is_of_option(&self) -> bool {
+        self.touched.as_ref().is_some_and(|(_, operator, _)| operator != "answered")
+    }
+}
+
+/// Leaves out the filters of removed options beyond those that are counted.
+pub(super) fn limit_counts(changes: &mut [Change]) {
+    let mut options = 0;
+    for change in changes.iter_mut().filter(|change| change.is_of_option()) {
+        options += 1;
+        if options > MAX_COUNTED_OPTIONS {
+            change.touched = None;
+        }
+    }
+}
+
+/// Returns the filter that finds all answers to `question`; `None` if it takes none, or is of an unknown type.
+fn all_answers(question: &Value) -> Option<(String, String, String)> {
+    kind(question).filter(|kind| kind.rules().takes_answer())?;
+    let id = question.get("id")?.as_str()?;
+    Some((id.to_owned(), "answered".to_owned(), "true".to_owned()))
+}
+
+fn is_list(question: &Value) -> bool {
+    kind(question).is_some_and(|kind| kind.answer_is_list())
+}
+
+fn kind(question: &Value) -> Option<QuestionKind> {
+    QuestionKind::without_settings(question.get("type")?.as_str()?).map(|(kind, _)| kind)
+}
+
+/// Returns what a question is known by: its id; of a page or statement without one, its type and title.
+fn label(question: &Value) -> String {
+    match question.get("id").and_then(Value::as_str) {
+        Some(id) => id.to_owned(),
+        None => describe_question(question),
+    }
+}
+
+/// Describes a question by its type and title.
+fn describe_question(question: &Value) -> String {
+    let texts = ["type", "title"].iter().filter_map(|name| question.get(name));
+    texts
+        .zip([false, true])
+        .map(|(text, quoted)| if quoted { text.to_string() } else { humanize(text) })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Whether `value` is an object that is compared by member. A secret is not: it is shown as a whole.
+fn has_members(value: &Value) -> bool {
+    matches!(value, Value::Object(_)) && value.get("env").or_else(|| value.get("set")).is_none()
+}
+
+/// Whether `value` is a list whose items all have a name to compare them by.
+fn has_items(value: &Value) -> bool {
+    value.as_array().is_some_and(|items| items.iter().all(|item| name_of(item).is_some()))
+}
+
+fn list(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).unwrap_or_default()
+}
+
+/// Returns the member names of both, without duplicates.
+fn names<'a>(before: Option<&'a Value>, after: Option<&'a Value>) -> Vec<&'a str> {
+    let members = |value: Option<&'a Value>| match value {
+        Some(Value::Object(members)) => &members[..],
+        _ => &[],
+    };
+    let added = members(after).iter().filter(|(name, _)| before.is_none_or(|old| old.get(name).is_none()));
+    members(before).iter().chain(added).map(|(name, _)| name.as_str()).collect()
+}
+
+/// Returns the items with their names; equal ones are numbered.
+fn items(value: Option<&Value>) -> Vec<(String, &Value)> {
+    let mut named: Vec<(String, &Value)> = Vec::new();
+    for item in list(value) {
+        let name = name_of(item).unwrap_or_default();
+        let numbered = (2..).map(|number| format!("{name} ({number})"));
+        let mut names = std::iter::once(name.clone()).chain(numbered);
+        let free = names.find(|name| named.iter().all(|(other, _)| other != name));
+        named.push((free.unwrap_or(name), item));
+    }
+    named
+}
+
+/// Returns what an item of a list is known by: an integration's name, an option's value.
+fn name_of(item: &Value) -> Option<String> {
+    match item {
+        Value::String(text) => Some(text.clone()),
+        Value::Object(_) => {
+            ["name", "value"].iter().find_map(|name| Some(item.get(name)?.as_str()?.to_owned()))
+        }
+        _ => None,
+    }
+}
+
+/// Formats a value as words. Of a secret only the variable is shown.
+fn words(value: &Value) -> String {
+    match value {
+        Value::String(_) => value.to_string(),
+        Value::Object(_) if !has_members(value) => match env(value) {
+            Some(name) => format!("secret from {name}"),
+            None => "secret".to_owned(),
+        },
+        value => humanize(value),
+    }
+}
+
+/// Returns the merge patch from `before` to `after`, both in authoring form; `None` if they are equal.
+pub(super) fn patch(before: &Value, after: &Value) -> Option<Value> {
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        return (!same(before, after)).then(|| after.clone());
+    };
+    let mut members = Object::new();
+    for (name, value) in new {
+        let change = match before.get(name) {
+            Some(old) => patch(old, value),
+            None => Some(value.clone()).filter(|value| *value != Value::Null),
+        };
+        members.extend(change.map(|change| (name.clone(), change)));
+    }
+    let gone = old.iter().filter(|(name, _)| after.get(name).is_none());
+    members.extend(gone.map(|(name, _)| (name.clone(), Value::Null)));
+    (!members.is_empty()).then_some(Value::Object(members))
+}
+
+/// Whether two values have the same text: to an author `1.10` and `1.1` differ.
+fn same(one: &Value, other: &Value) -> bool {
+    one.to_string() == other.to_string()
+}
