@@ -38,6 +38,9 @@ pub enum ExportFormat {
     Csv,
 }
 
+/// A column: the id of a question, then the ids that it had before.
+type Column = Vec<String>;
+
 /// An export in progress.
 pub struct Export {
     session: Session,
@@ -46,8 +49,8 @@ pub struct Export {
     uncounted: Option<SubmissionStatus>,
     filter: SubmissionFilter,
     order: Order,
-    /// The ids of the questions that have columns; `None` for JSON lines.
-    columns: Option<Arc<[String]>>,
+    /// The columns of questions; `None` for JSON lines.
+    columns: Option<Arc<[Column]>>,
     /// Text to send before the next page.
     text: String,
     after: Option<SubmissionId>,
@@ -73,9 +76,7 @@ impl Session {
         let filter = self.filter(&form, request.query).await?;
         let columns = match format {
             ExportFormat::JsonLines => None,
-            ExportFormat::Csv => {
-                Some(self.versions.columns(form.reference(), Order::NewestFirst, None).await?.into())
-            }
+            ExportFormat::Csv => Some(self.export_columns(&form).await?.into()),
         };
         let text = columns.as_deref().map(header).unwrap_or_default();
         let (session, after, at_end) = (self, None, false);
@@ -91,6 +92,18 @@ impl Session {
             at_end,
             _one_of_few: permit,
         })
+    }
+
+    /// Returns the columns of all questions that the form has or had, those that it has first.
+    async fn export_columns(&self, form: &Form) -> Result<Vec<Column>> {
+        let ids = self.versions.columns(form.reference(), Order::NewestFirst, None).await?;
+        let present = self.versions.find(form.reference(), form.version).await?;
+        let questions = present.iter().flat_map(|version| &version.questions);
+        let was = |id: &String| questions.clone().find(|one| one.id.as_ref() == Some(id)).map(|one| &one.was);
+        let is_earlier = |id: &String| questions.clone().any(|question| question.was.contains(id));
+        let column =
+            |id: &String| std::iter::once(id).chain(was(id).into_iter().flatten()).cloned().collect();
+        Ok(ids.iter().filter(|id| !is_earlier(id)).map(column).collect())
     }
 }
 
@@ -150,15 +163,15 @@ impl Export {
 }
 
 /// Returns the first record, with the names of the columns.
-fn header(columns: &[String]) -> String {
-    let names: Vec<_> = columns.iter().map(|column| column_name(column)).collect();
+fn header(columns: &[Column]) -> String {
+    let names: Vec<_> = columns.iter().map(|column| column_name(&column[0])).collect();
     csv_record(FIRST_COLUMNS.into_iter().chain(names.iter().map(AsRef::as_ref)), ',')
 }
 
-fn record(submission: &Submission, columns: &[String]) -> String {
+fn record(submission: &Submission, columns: &[Column]) -> String {
     let answers = parse_object(&submission.answers).unwrap_or_default();
     let answers: HashMap<_, _> = answers.iter().map(|(key, answer, _)| (key, answer)).collect();
-    let cell = |column: &String| match answers.get(column) {
+    let cell = |column: &Column| match column.iter().find_map(|id| answers.get(id)) {
         Some(answer @ (Value::Bool(_) | Value::Number(_))) => answer.to_string(),
         Some(answer) => escape_formula(value_text(answer)),
         None => String::new(),

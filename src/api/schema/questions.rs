@@ -15,7 +15,7 @@ fn question(kind: &str, texts: &Value) -> Value {
     let Some((bare, needed)) = QuestionKind::without_settings(kind) else { return Value::Null };
     let (rules, common) = (bare.rules(), &texts["common"]);
     let answerable: &[&str] = if rules.takes_answer() { &["required", "required_if"] } else { &[] };
-    let names = ["id", "title", "description", "show_if"].iter().chain(answerable);
+    let names = ["id", "was", "title", "description", "show_if"].iter().chain(answerable);
     let mut properties: Map<_, _> = names.map(|name| ((*name).to_owned(), common[*name].clone())).collect();
     for name in QuestionKind::settings(kind) {
         let own = &texts["settings"][format!("{kind}.{name}")];

@@ -52,7 +52,12 @@ pub struct Apply {
 impl Run for Apply {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let documents = read_forms(session, &self.files).await?;
-        let plan = plan_forms(session, documents, self.publish.then_some(FormState::Published)).await?;
+        let state = self.publish.then_some(FormState::Published);
+        let plan = {
+            // Only a dry run needs a store that exists. The client ends before a question is asked.
+            let client = if self.dry_run { session.client().await? } else { session.connect().await? };
+            plan_forms(session, &client, documents, state).await?
+        };
         if plan.has_changes() {
             session.output.status_lines(&plan.text(false));
         }

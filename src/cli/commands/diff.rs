@@ -58,7 +58,7 @@ impl Run for Diff {
     async fn run(self, session: &Session) -> Result<(), CliError> {
         ReportFormat::refuse_output(self.format, session)?;
         let documents = read_forms(session, &self.files).await?;
-        let plan = plan_forms(session, documents, self.publish.then_some(FormState::Published)).await?;
+        let plan = plan_forms(session, &session.client().await?, documents, self.state()).await?;
         match self.format {
             Some(ReportFormat::Github) => session.output.data(&plan.markdown())?,
             _ => session.output.object(&plan.to_json(), || plan.text(session.output.stdout_has_colour()))?,
@@ -67,6 +67,12 @@ impl Run for Diff {
             report_unmanaged(session, &plan);
         }
         if self.exit_code && plan.has_changes() { Err(CliError::FormsDiffer) } else { Ok(()) }
+    }
+}
+
+impl Diff {
+    fn state(&self) -> Option<FormState> {
+        self.publish.then_some(FormState::Published)
     }
 }
 

@@ -50,19 +50,19 @@ fn require_slugs(file: &Path, forms: &[Document]) -> Result<(), CliError> {
 /// Plans to make the forms of the server those of the files.
 pub(super) async fn plan_forms(
     session: &Session,
+    client: &Client,
     documents: Vec<Document>,
     state: Option<FormState>,
 ) -> Result<Plan, CliError> {
-    let client = session.client().await?;
     let mut batch = Batch::of_failures(session, documents.len());
     let mut forms = Vec::new();
     for document in documents {
         let file = document.file.clone();
-        let planned = plan_form(&client, document, state).await;
+        let planned = plan_form(client, document, state).await;
         batch.record(&file, planned.map(|plan| forms.push(plan)))?;
     }
     batch.finish_with_worst()?;
-    let unmanaged = unmanaged_forms(&client, &forms).await?;
+    let unmanaged = unmanaged_forms(client, &forms).await?;
     Ok(Plan { forms, unmanaged, target: session.target_name()? })
 }
 

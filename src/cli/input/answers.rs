@@ -178,6 +178,19 @@ pub fn answerable_ids(questions: &[Value]) -> Vec<String> {
     answerable.filter_map(|question| Some(question.get("id")?.as_str()?.to_owned())).collect()
 }
 
+/// Returns the keys of the answers to each answerable question: its id, then those that it had before.
+pub fn answer_keys(questions: &[Value]) -> Vec<Vec<String>> {
+    let was = |question: &Value| match question.get("was") {
+        Some(Value::Array(ids)) => ids.clone(),
+        id => id.cloned().into_iter().collect(),
+    };
+    let keys = |question: &Value| {
+        let ids = question.get("id").cloned().into_iter().chain(was(question));
+        ids.filter_map(|id| Some(id.as_str()?.to_owned())).collect()
+    };
+    questions.iter().filter(|question| question.get("required").is_some()).map(keys).collect()
+}
+
 /// Returns the questions of types that this version knows; the server checks the others.
 pub fn known_questions(questions: &[Value]) -> Vec<Question> {
     let mut budget = Budget::new(&Limits::UNLIMITED);

@@ -117,7 +117,12 @@ impl Changes {
                 None => "first".to_owned(),
             };
             let Some(old) = matches[place].and_then(|old| before.get(old)) else {
-                let words = format!("{}, {follows}", describe_question(new));
+                let words = match (new.get("id"), before) {
+                    (Some(_), []) => describe_question(new),
+                    (Some(_), _) => format!("{}, {follows}", describe_question(new)),
+                    (None, []) => String::new(),
+                    (None, _) => follows,
+                };
                 self.push(Operation::Add, &path, None, Some(new), words);
                 continue;
             };

@@ -135,7 +135,12 @@ impl FormPlan {
         let status = plan.base.as_ref().map(|base| base.form.status.to_string());
         let before = match &plan.base {
             Some(base) => with_state(&base.definition, status.as_deref()),
-            None => Value::Object(Vec::new()),
+            // Title and slug are in the heading.
+            None => {
+                let shown =
+                    ["title", "slug"].map(|name| (name.to_owned(), plan.definition.get(name).cloned()));
+                Value::Object(shown.into_iter().filter_map(|(name, text)| Some((name, text?))).collect())
+            }
         };
         let after = plan.status().map(FormStatus::name).or(status.as_deref());
         plan.changes = changes::changes(&before, &with_state(&plan.definition, after));

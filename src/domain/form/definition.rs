@@ -214,15 +214,22 @@ fn raw_id(item: &Value) -> Option<&str> {
     item.get("id")?.as_str()
 }
 
-/// Reports every duplicate id. Works on the raw items, so that questions with other violations are included.
+/// Reports every duplicate id, also of those that questions had before. Works on the raw items, so that questions with other
+/// violations are included.
 fn report_duplicate_ids(items: &[Value], violations: &mut Vec<Violation>) {
     let mut first = HashMap::new();
-    for (place, item) in items.iter().enumerate() {
-        let Some(id) = raw_id(item) else { continue };
-        if let Some(earlier) = first.insert(id, place) {
+    let ids = items.iter().enumerate().filter_map(|(place, item)| Some((raw_id(item)?, place, "id")));
+    let earlier = items.iter().enumerate().flat_map(|(place, item)| {
+        let was = item.get("was").map(std::slice::from_ref).unwrap_or_default();
+        let was = was.first().and_then(Value::as_array).unwrap_or(was);
+        was.iter().filter_map(move |id| Some((id.as_str()?, place, "was")))
+    });
+    for (id, place, member) in ids.chain(earlier) {
+        if let Some(earlier) = first.insert(id, (place, member)) {
             first.insert(id, earlier);
             let message = format!("question id `{}` is used twice", shortened(id));
-            let [pointer, related] = [place, earlier].map(|place| format!("/questions/{place}/id"));
+            let [pointer, related] =
+                [(place, member), earlier].map(|(place, member)| format!("/questions/{place}/{member}"));
             let violation = Violation::new(pointer, Rule::DuplicateQuestionId, message).question(id);
             let help = "every question needs its own id: answers are stored under it";
             violations.push(violation.related(related).help(help));

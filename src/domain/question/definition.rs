@@ -20,6 +20,7 @@ impl Question {
     ) -> Option<Self> {
         let mut fields = Fields::open(value, pointer, format!("question {}", place + 1), violations)?;
         let id = read_id(&mut fields);
+        let was = read_earlier_ids(&mut fields);
         let kind = read_kind(&mut fields, budget);
         let title = match kind.as_ref().is_none_or(|(kind, _)| kind.rules().is_shown()) {
             true => fields.required_text("title", budget.limits.title),
@@ -41,7 +42,7 @@ impl Question {
         fields.close(&[]);
         let ((kind, settings), title, required) =
             (kind?, title.unwrap_or_default(), required.unwrap_or(false));
-        Some(Self { id, kind, title, description, required, show_if, required_if, settings })
+        Some(Self { id, was, kind, title, description, required, show_if, required_if, settings })
     }
 
     /// Returns the question under its final id, which is also the title if that is empty.
@@ -86,6 +87,22 @@ fn read_id(fields: &mut Fields<'_, '_>) -> Option<String> {
     };
     fields.refuse("id", Rule::InvalidQuestionId, message);
     None
+}
+
+/// Maximum number of earlier ids.
+const MAX_EARLIER_IDS: usize = 10;
+
+/// Parses `was`, an id or a list of ids.
+fn read_earlier_ids(fields: &mut Fields<'_, '_>) -> Vec<String> {
+    let ids = match fields.value("was") {
+        Some(Value::String(id)) => vec![id.clone()],
+        _ => fields.texts("was", MAX_EARLIER_IDS).unwrap_or_default(),
+    };
+    if let Some(id) = ids.iter().find(|id| !is_id(id)) {
+        let message = format!("`{}` is not a valid question id", shortened(id));
+        fields.refuse("was", Rule::InvalidQuestionId, message);
+    }
+    ids
 }
 
 /// Reserved ids: the combinators of conditions.

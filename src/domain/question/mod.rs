@@ -176,6 +176,8 @@ pub struct Question {
     /// The key of its answers, unique in the form and never reused. `None` for a statement or page without an id, and until
     /// one is assigned.
     pub id: Option<String>,
+    /// The ids that it had before: answers stored under them are its answers, too.
+    pub was: Vec<String>,
     pub kind: QuestionKind,
     pub title: String,
     pub description: Option<String>,
@@ -217,6 +219,11 @@ impl Question {
 
     pub fn takes_answer(&self) -> bool {
         self.kind.rules().takes_answer()
+    }
+
+    /// Returns what `find` returns for its id, or else for the first of the ids that it had before.
+    pub fn find_answer<T>(&self, find: impl Fn(&str) -> Option<T>) -> Option<T> {
+        self.id.iter().chain(&self.was).find_map(|id| find(id))
     }
 
     pub fn setting(&self, name: &str) -> Option<Value> {
@@ -283,12 +290,17 @@ pub fn is_empty(answer: &Value) -> bool {
     }
 }
 
-/// Serializes in canonical form: `id`, `type`, `title`, `required` (if present), then only members that are set.
+/// Serializes in canonical form: `id`, `was`, `type`, `title`, `required` (if present), then only members that are set.
 impl Serialize for Question {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         if let Some(id) = &self.id {
             map.serialize_entry("id", id)?;
+        }
+        match &self.was[..] {
+            [] => {}
+            [id] => map.serialize_entry("was", id)?,
+            ids => map.serialize_entry("was", ids)?,
         }
         map.serialize_entry("type", self.kind.name())?;
         map.serialize_entry("title", &self.title)?;

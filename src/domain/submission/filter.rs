@@ -8,7 +8,7 @@ use regex::{Regex, RegexBuilder};
 use crate::clock::Timestamp;
 use crate::domain::condition::{Answer, Condition, FilterKey, ValueType};
 use crate::domain::json::{self, Object, Value};
-use crate::domain::question::{Question, QuestionKind, is_empty};
+use crate::domain::question::{Question, is_empty};
 use crate::domain::submission::SubmissionStatus;
 use crate::domain::validation::limits::MAX_MATCHED;
 use crate::domain::validation::violation::{Rule, Violation};
@@ -42,11 +42,11 @@ pub struct SubmissionFilter {
     answers: Option<FilterClause>,
 }
 
-/// A condition, and the types of the questions that it tests.
+/// A condition, and the questions that it tests.
 #[derive(Debug, Clone)]
 struct FilterClause {
     condition: Condition,
-    kinds: Vec<(String, QuestionKind)>,
+    questions: Vec<Question>,
 }
 
 impl SubmissionFilter {
@@ -107,14 +107,14 @@ impl FilterClause {
         let mut condition = Condition::from_filter(tests, questions)?;
         condition.prepare();
         let is_named = |id: &String| tests.keys().any(|key| key.question == *id);
-        let named =
-            |question: &Question| Some((question.id.clone().filter(is_named)?, question.kind.clone()));
-        Ok(Self { condition, kinds: questions.iter().filter_map(named).collect() })
+        let named = questions.iter().filter(|question| question.id.as_ref().is_some_and(is_named));
+        Ok(Self { condition, questions: named.cloned().collect() })
     }
 
     fn holds(&self, answers: &Object) -> bool {
         self.condition.holds(&|id| {
-            let (rules, value) = (find(&self.kinds, id)?.rules(), find(answers, id)?);
+            let question = self.questions.iter().find(|question| question.id.as_deref() == Some(id))?;
+            let (rules, value) = (question.kind.rules(), question.find_answer(|id| find(answers, id))?);
             let is_none = match value {
                 // A matrix, whose rows were checked when it was stored.
                 Value::Object(rows) => rows.iter().all(|(_, row)| is_empty(row)),
@@ -127,8 +127,8 @@ impl FilterClause {
     }
 }
 
-fn find<'a, T>(all: &'a [(String, T)], id: &str) -> Option<&'a T> {
-    all.iter().find(|(known, _)| known == id).map(|(_, found)| found)
+fn find<'a>(answers: &'a Object, id: &str) -> Option<&'a Value> {
+    answers.iter().find(|(known, _)| known == id).map(|(_, found)| found)
 }
 
 fn case_insensitive(text: &str) -> Result<Regex, Vec<Violation>> {

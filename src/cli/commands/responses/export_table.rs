@@ -75,7 +75,7 @@ impl ExportTable {
         let listed = answers::parse_questions(questions);
         let mut known = answers::known_questions(&listed);
         for id in answers::answerable_ids(&listed) {
-            let place = self.questions.iter().position(|question| question.id == id);
+            let place = self.questions.iter().position(|question| question.has_id(&id));
             let place = place.unwrap_or_else(|| {
                 let (definitions, choices) = (Vec::new(), Vec::new());
                 self.questions.push(ExportedQuestion { id: id.clone(), definitions, choices });
@@ -106,7 +106,7 @@ impl ExportTable {
         let mut row =
             vec![Cell::text(submission.id.to_string()), Cell::date(submission.submitted_at.to_string())];
         for question in &self.questions {
-            let answer = answers.get(&question.id).unwrap_or(&Value::Null);
+            let answer = question.ids().find_map(|id| answers.get(id)).unwrap_or(&Value::Null);
             match question.choices.is_empty() {
                 true => row.push(question.cell(answer, submission.form_version, self.options.labels)),
                 false => row.extend(question.choices.iter().map(|(value, _)| choice_cell(answer, value))),
@@ -117,6 +117,16 @@ impl ExportTable {
 }
 
 impl ExportedQuestion {
+    /// Returns its id, then those that it had before.
+    fn ids(&self) -> impl Iterator<Item = &String> {
+        let was = self.definitions.first().map(|(_, question)| &question.was);
+        std::iter::once(&self.id).chain(was.into_iter().flatten())
+    }
+
+    fn has_id(&self, id: &String) -> bool {
+        self.ids().any(|own| own == id)
+    }
+
     /// Adds the definition of an older version; one that did not change is kept once.
     fn add(&mut self, version: u32, question: Question) {
         let text = |question: &Question| serde_json::to_string(question).ok();

@@ -91,16 +91,16 @@ impl Run for List {
         let form = client.get_form(form).await?;
         let id = form.id.to_string();
         let asked = answers::parse_questions(&form.questions);
-        let mut ids = answers::answerable_ids(&asked);
+        let mut keys = answers::answer_keys(&asked);
         if form.version > 1 && matches!(output.format, Format::Csv | Format::Xlsx) {
-            add_removed_questions(client.list_versions(&id)?, &mut ids).await?;
+            add_removed_questions(client.list_versions(&id)?, &mut keys).await?;
         }
         let Self { limit, all, raw, trashed, .. } = self;
         let limit = ListLimit { limit, all };
         let query = self.query();
         let mut pages = client.list_submissions(&id, &query, limit.page_size(output.format))?;
         let has_others = Flag::new(false);
-        let columns = columns(&ids, &has_others, trashed, now);
+        let columns = columns(&keys, &has_others, trashed, now);
         // The server would have to scan all submissions to count trashed or filtered ones.
         let total = Some(form.response_count).filter(|_| query.is_empty());
         let listing = Listing::new(output, "submissions", none(&query), columns);
@@ -175,16 +175,17 @@ pub(in crate::cli::commands) fn show_of_forms(
     Listing::new(&session.output, "submissions", none, columns).raw(raw).show_items(found)
 }
 
-/// Adds to `ids` the questions of earlier versions, those removed last first.
+/// Adds to `keys` the questions of earlier versions, those removed last first.
 async fn add_removed_questions(
     mut versions: Pages<'_, VersionView>,
-    ids: &mut Vec<String>,
+    keys: &mut Vec<Vec<String>>,
 ) -> Result<(), CliError> {
     while let Some(page) = versions.next().await? {
         for version in page {
             let earlier = answers::answerable_ids(&answers::parse_questions(&version.questions));
-            let removed: Vec<_> = earlier.into_iter().filter(|id| !ids.contains(id)).collect();
-            ids.extend(removed);
+            let is_known = |id: &String| keys.iter().flatten().any(|known| known == id);
+            let removed: Vec<_> = earlier.into_iter().filter(|id| !is_known(id)).collect();
+            keys.extend(removed.into_iter().map(|id| vec![id]));
         }
     }
     Ok(())
@@ -206,10 +207,10 @@ impl From<ReceivedBody<SubmissionDetail>> for Response {
     }
 }
 
-/// Returns the columns of responses with the questions `ids`. The first one sets `has_others` if there are answers to other
+/// Returns the columns of responses with the questions that have these keys. The first one sets `has_others` if there are answers to other
 /// questions.
 pub(super) fn columns<'a>(
-    ids: &'a [String],
+    questions: &'a [Vec<String>],
     has_others: &'a Flag<bool>,
     trashed: bool,
     now: Timestamp,
@@ -218,17 +219,21 @@ pub(super) fn columns<'a>(
     let first = [FIRST_COLUMNS[0], moment];
     let id = Column::new(first[0], |Response { submission, answers }: &Response| {
         let Value::Object(answers) = answers else { return Cell::text(submission.id.to_string()) };
-        has_others.set(has_others.get() || answers.iter().any(|(key, _)| !ids.contains(key)));
+        has_others.set(
+            has_others.get()
+                || answers.iter().any(|(key, _)| !questions.iter().any(|keys| keys.contains(key))),
+        );
         Cell::text(submission.id.to_string())
     });
     let time = Column::new(moment, move |Response { submission, .. }: &Response| {
         Cell::time(submission.deleted_at.unwrap_or(submission.submitted_at), now)
     });
-    let answer = |id: &'a String| {
-        let name = column_name_beside(&first, id);
-        Column::new(name, |response: &Response| Cell::member(&response.answers, id))
+    let answer = |keys: &'a Vec<String>| {
+        let name = column_name_beside(&first, &keys[0]);
+        let key = |answers: &Value| keys.iter().find(|key| answers.get(key).is_some()).unwrap_or(&keys[0]);
+        Column::new(name, move |response: &Response| Cell::member(&response.answers, key(&response.answers)))
     };
-    [id, time].into_iter().chain(ids.iter().map(answer)).collect()
+    [id, time].into_iter().chain(questions.iter().map(answer)).collect()
 }
 
 fn none(query: &SubmissionQuery) -> &'static str {

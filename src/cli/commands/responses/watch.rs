@@ -48,12 +48,12 @@ impl Run for Watch {
         }
         let client = session.client().await?;
         let form = client.get_form(&self.form).await?;
-        let ids = answers::answerable_ids(&answers::parse_questions(&form.questions));
+        let keys = answers::answer_keys(&answers::parse_questions(&form.questions));
         let newest = client.list_submissions(&self.form, &SubmissionQuery::default(), 1)?.next().await?;
         let mut last = newest.unwrap_or_default().pop();
         output.status(&format!("waiting for answers to \"{}\", Ctrl-C stops", form.title));
         loop {
-            match self.poll(session, &client, &ids, &mut last).await {
+            match self.poll(session, &client, &keys, &mut last).await {
                 Err(CliError::Client { error: error @ ClientError::Unreachable { .. }, .. }) => {
                     output.status(&format!("{error}; trying again"));
                 }
@@ -70,7 +70,7 @@ impl Watch {
         &self,
         session: &Session,
         client: &Client,
-        ids: &[String],
+        keys: &[Vec<String>],
         last: &mut Option<ReceivedBody<SubmissionDetail>>,
     ) -> Result<(), CliError> {
         let since = last.as_ref().map(|last| last.submitted_at.to_string());
@@ -80,7 +80,7 @@ impl Watch {
             // `since` includes its moment.
             page.retain(|one| last.as_ref().is_none_or(|last| one.id > last.id));
             *last = page.last().cloned().or(last.take());
-            print(session, ids, page)?;
+            print(session, keys, page)?;
         }
         Ok(())
     }
@@ -88,14 +88,14 @@ impl Watch {
 
 fn print(
     session: &Session,
-    ids: &[String],
+    keys: &[Vec<String>],
     new: Vec<ReceivedBody<SubmissionDetail>>,
 ) -> Result<(), CliError> {
     let (output, has_others) = (&*session.output, Flag::new(false));
     match output.format {
         _ if new.is_empty() => Ok(()),
         Format::Table => {
-            let columns = columns(ids, &has_others, false, session.now());
+            let columns = columns(keys, &has_others, false, session.now());
             let new = new.into_iter().map(Response::from).collect();
             Listing::new(output, "submissions", "", columns).show_items(new)
         }

@@ -1,6 +1,6 @@
 //! Form files: YAML or JSON to the definition that the API accepts, and back.
 //!
-//! Members that only files have (`version`, `was`, `tests`, `x-…`) are removed.
+//! Members that only files have (`version`, `status`, `tests`, `x-…`) are removed.
 
 mod files;
 mod logo;
@@ -98,7 +98,7 @@ impl Document {
             }
         }
         if let Some(Value::Array(questions)) = self.value.get_mut("questions") {
-            questions.iter_mut().for_each(|question| remove_file_members(question, &["was"]));
+            questions.iter_mut().for_each(|question| remove_file_members(question, &[]));
         }
         self
     }
