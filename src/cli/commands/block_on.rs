@@ -9,7 +9,7 @@ use crate::process::ignores_hangup;
 /// Runs `command` until it ends or a signal arrives. On a signal it is dropped; guards then restore the terminal and keep
 /// drafts. A server has threads and handles signals itself.
 pub(in crate::cli) fn block_on(session: &Session, command: Command) -> Result<(), CliError> {
-    let is_server = matches!(command, Command::Serve(_) | Command::Listen(_));
+    let is_server = matches!(command, Command::Serve(_) | Command::Listen(_) | Command::Dev(_));
     let mut builder = if is_server { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     let runtime = builder.enable_all().build().map_err(|error| CliError::io("cannot start", error))?;
     let command = async {

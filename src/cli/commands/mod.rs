@@ -10,6 +10,7 @@ pub mod completions;
 pub mod context;
 pub mod create;
 pub mod deliveries;
+pub mod dev;
 pub mod diff;
 pub mod doctor;
 pub mod edit;
@@ -120,6 +121,7 @@ subcommands! {
         Validate(validate::Validate),
         Diff(diff::Diff),
         Apply(apply::Apply),
+        Dev(dev::Dev),
         Promote(promote::Promote),
         Publish(publish::Publish),
         Unpublish(publish::Unpublish),
