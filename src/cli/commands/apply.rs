@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::commands::diff::report_unmanaged;
-use crate::cli::commands::planning::{Carry, carry_out, plan_forms, read_forms};
-use crate::cli::commands::{CliError, Run, Session};
+use crate::cli::commands::planning::{Carry, RESULTS, carry_out, plan_forms, read_forms};
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::document::FormState;
 
 /// Make the forms of the server match files
@@ -50,6 +50,8 @@ pub struct Apply {
 }
 
 impl Run for Apply {
+    const COLUMNS: Columns = RESULTS;
+
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let documents = read_forms(session, &self.files).await?;
         let state = self.publish.then_some(FormState::Published);

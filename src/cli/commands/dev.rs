@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use crate::api::{DeliveryDetail, SubmissionDetail};
 use crate::cli::commands::block_on::Signals;
-use crate::cli::commands::{CliError, Run, Session, read_input};
+use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::connection::local_store::open_error;
 use crate::cli::connection::target::is_loopback;
 use crate::cli::input::document::{self, Document, FormState};
@@ -61,6 +61,8 @@ pub struct Dev {
 }
 
 impl Run for Dev {
+    const COLUMNS: Columns = Columns::Fixed(&["url", "form_id"]);
+
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let mut signals = Signals::new(true)?;
         let first = self.read().await?;

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::commands::planning::{plan_forms, read_forms};
 use crate::cli::commands::report_format::ReportFormat;
-use crate::cli::commands::{CliError, Run, Session};
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::document::FormState;
 use crate::cli::output::Format;
 use crate::cli::output::humanize::count_noun;
@@ -51,6 +51,8 @@ pub struct Diff {
 }
 
 impl Run for Diff {
+    const COLUMNS: Columns = Columns::Fixed(&["forms", "unmanaged"]);
+
     fn format(&self) -> Option<Format> {
         ReportFormat::output(self.format)
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::api::{Code, FormEntry, Problem};
 use crate::cli::commands::batch::Batch;
 use crate::cli::commands::create::report_generated_secrets;
-use crate::cli::commands::{CliError, Session, read_input};
+use crate::cli::commands::{CliError, Columns, Session, read_input};
 use crate::cli::input::document::{self, Document, FormState};
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::diagnostics::{Diagnostic, Report};
@@ -93,6 +93,9 @@ async fn unmanaged_forms(client: &Client, planned: &[FormPlan]) -> Result<Vec<se
     }
     Ok(unmanaged)
 }
+
+/// The members of what [`carry_out`] prints.
+pub(super) const RESULTS: Columns = Columns::Fixed(&["forms"]);
 
 /// How a plan is carried out.
 #[derive(Debug, Clone, Copy)]

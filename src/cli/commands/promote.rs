@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use crate::cli::commands::planning::{Carry, carry_out, plan_form};
-use crate::cli::commands::{CliError, Run, Session};
+use crate::cli::commands::planning::{Carry, RESULTS, carry_out, plan_form};
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::document::{self, FormState};
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::visible;
@@ -49,6 +49,8 @@ pub struct Promote {
 }
 
 impl Run for Promote {
+    const COLUMNS: Columns = RESULTS;
+
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let (from, to) = (session.in_context(&self.from)?, session.in_context(&self.to)?);
         let form = from.client().await?.get_form(&self.form).await?;

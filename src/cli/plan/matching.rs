@@ -83,7 +83,13 @@ pub(super) fn adopt_ids(before: &[Value], after: &mut [Value]) -> Vec<usize> {
             None => unnamed.push(place),
         }
     }
-    if free.iter().any(|old| takes_answer(old)) { unnamed } else { Vec::new() }
+    // One with another type and another title is a new one.
+    unnamed.retain(|place| {
+        let is_near =
+            |old: &&Value| ["type", "title"].iter().any(|name| old.get(name) == after[*place].get(name));
+        free.iter().any(is_near)
+    });
+    unnamed
 }
 
 fn is_display_only(question: &Value) -> bool {

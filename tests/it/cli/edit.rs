@@ -24,23 +24,20 @@ fn flags_change_the_fields_they_name_and_the_change_is_shown() {
     assert_eq!(run.stdout, format!("{id}\n"));
     assert_eq!(
         run.stderr,
-        "  title        \"Lunch\" → \"Lunch: 1.10\"\n  description  added \"yes\"\n  slug         added \"lunch\"\nupdated \"Lunch: 1.10\"\n"
+        "  ~ title        \"Lunch\" → \"Lunch: 1.10\"\n  + description  \"yes\"\n  + slug         \"lunch\"\nupdated \"Lunch: 1.10\"\n"
     );
     let sets = [
-        ("settings.max_responses=100", "settings.max_responses  added 100"),
+        ("settings.max_responses=100", "+ settings.max_responses  100"),
         (
             "settings.confirmation.message=Thank you: really",
-            "settings.confirmation.message  added \"Thank you: really\"",
+            "+ settings.confirmation.message  \"Thank you: really\"",
         ),
-        ("settings.closes_at=2030-01-31T18:00:00Z", "settings.closes_at  added \"2030-01-31T18:00:00Z\""),
-        ("questions.q2.required=true", "q2.required  added true"),
-        (
-            "questions.q3.labels={1: bad, 5: good}",
-            "q3.labels.1  added \"bad\"\n  q3.labels.5  added \"good\"",
-        ),
-        ("questions.q1=", "q1  removed: short_text \"What would you like?\""),
-        ("description=null", "description  removed \"yes\""),
-        ("settings.max_responses=", "settings.max_responses  removed 100"),
+        ("settings.closes_at=2030-01-31T18:00:00Z", "+ settings.closes_at  \"2030-01-31T18:00:00Z\""),
+        ("questions.q2.required=true", "+ q2.required  true"),
+        ("questions.q3.labels={1: bad, 5: good}", "+ q3.labels.1  \"bad\"\n  + q3.labels.5  \"good\""),
+        ("questions.q1=", "- q1  short_text \"What would you like?\""),
+        ("description=null", "- description  \"yes\""),
+        ("settings.max_responses=", "- settings.max_responses  100"),
     ];
     for (set, lines) in sets {
         let message = format!("  {lines}\nupdated \"Lunch: 1.10\"\n");
@@ -116,7 +113,7 @@ fn an_invalid_edit_is_reported_and_changes_nothing() {
     assert_eq!(tried.stdout, "(dry run)\n");
     assert_eq!(
         tried.stderr,
-        "  title  \"Lunch\" → \"New\"\nthe server would accept it; nothing was stored\n"
+        "  ~ title  \"Lunch\" → \"New\"\nthe server would accept it; nothing was stored\n"
     );
     edit(&home, &id, &["--slug", "taken", "--dry-run"]).expect(5);
     assert_eq!(form(&home, &id), before);
@@ -184,26 +181,23 @@ questions:
         "questions.why.type=long_text",
     ];
     let flags: Vec<_> = sets.iter().flat_map(|set| ["--set", set]).collect();
-    let expected = "  dish.options.pasta.label  \"Noodles\" → \"Pasta\"
-  dish                      option soup removed
-  dish.options              order now rice, pasta
-  sides                     option bread removed
-  why.type                  \"short_text\" → \"long_text\"
-  note                      removed: statement \"Read this\"
-  stars                     removed: rating \"Stars\"
-warning: removes option soup of dish: 1 answer says soup
-warning: removes option bread of sides: 2 answers say bread
-warning: removes question stars: hides 2 answers
+    let expected = "  ↕ dish                      option rice moved to the start
+  ~ dish.options.pasta.label  \"Noodles\" → \"Pasta\"
+  - dish                      option soup  ! 1 answer says soup
+  - sides                     option bread  ! 2 answers say bread
+  ~ why.type                  \"short_text\" → \"long_text\"
+  - note                      statement \"Read this\"
+  - stars                     rating \"Stars\"  ! 2 answers are hidden
 updated \"Meal\"
 ";
     assert_eq!(edit(&home, id, &flags).expect(0).stderr, expected);
     // The earlier file can be deployed again, and the answers are seen again.
     let back = edit(&home, id, &["-f", "meal.yaml", "--yes"]).expect(0).stderr;
-    assert!(back.contains("  stars                     added: rating \"Stars\"\n"), "{back}");
+    assert!(back.contains("  + stars                     rating \"Stars\", after "), "{back}");
     let shown = home.ok(&[&DATA[..], &["responses", id, "-o", "csv", "--columns", "dish,stars"]].concat());
     assert_eq!(shown, "dish,stars\nrice,5\nsoup,4\n");
     let retyped = edit(&home, id, &["--set", "questions.stars.type=number"]).expect(0).stderr;
-    assert!(retyped.contains("warning: changes the type of question stars: hides 2 answers\n"), "{retyped}");
+    assert!(retyped.contains("\"number\"  ! 2 answers can no longer be read\n"), "{retyped}");
 }
 
 #[test]
@@ -217,11 +211,11 @@ fn without_a_terminal_an_edit_with_a_file_needs_yes() {
     let refused = home.run(&edit).expect(2);
     assert!(refused.stderr.contains("help: add --yes"), "{refused:?}");
     let tried = home.run(&[&edit[..], &["--dry-run"]].concat()).expect(0);
-    let would = "  title  \"Lunch\" → \"Dinner\"\nthe server would accept it; nothing was stored\n";
+    let would = "  ~ title  \"Lunch\" → \"Dinner\"\nthe server would accept it; nothing was stored\n";
     assert_eq!((&*tried.stdout, &*tried.stderr), ("(dry run)\n", would));
     let sent = home.run(&[&edit[..], &["--yes"]].concat()).expect(0);
     assert_eq!(sent.stdout, format!("{id}\n"));
-    assert_eq!(sent.stderr, "  title  \"Lunch\" → \"Dinner\"\nupdated \"Dinner\"\n");
+    assert_eq!(sent.stderr, "  ~ title  \"Lunch\" → \"Dinner\"\nupdated \"Dinner\"\n");
     assert_eq!(file(), text);
     assert_eq!(home.run(&[&edit[..], &["--yes"]].concat()).expect(0).stderr, "no change\n");
     home.write("dinner.yaml", &text.replace("type: rating", "type: ratting"));
@@ -246,39 +240,37 @@ fn only_the_changed_fields_are_shown_and_sent() {
         r#"{"id":"b","type":"email","title":"B"}"#,
     ];
     let cases = [
-        (r#""title":"T""#, r#""title":"U""#, "title  \"T\" → \"U\"", r#"{"title":"U"}"#.to_owned()),
-        (r#""slug":"s","#, "", "slug  removed \"s\"", r#"{"slug":null}"#.to_owned()),
+        (r#""title":"T""#, r#""title":"U""#, "~ title  \"T\" → \"U\"", r#"{"title":"U"}"#.to_owned()),
+        (r#""slug":"s","#, "", "- slug  \"s\"", r#"{"slug":null}"#.to_owned()),
         (
             r#"{"message":"M"}"#,
             r#"{"redirect_url":"https://a.b"}"#,
-            "settings.confirmation.message  removed \"M\"\nsettings.confirmation.redirect_url  added \"https://a.b\"",
+            "- settings.confirmation.message  \"M\"\n+ settings.confirmation.redirect_url  \"https://a.b\"",
             r#"{"settings":{"confirmation":{"redirect_url":"https://a.b","message":null}}}"#.to_owned(),
         ),
-        (":7", ":8", "settings.max_responses  7 → 8", r#"{"settings":{"max_responses":8}}"#.to_owned()),
+        (":7", ":8", "~ settings.max_responses  7 → 8", r#"{"settings":{"max_responses":8}}"#.to_owned()),
         (
             email,
             r#"{"id":"c","type":"url","title":"C"}"#,
-            "c  added: url \"C\"\nb  removed: email \"B\"",
+            "+ c  url \"C\", after page \"P\"\n- b  email \"B\"",
             questions(&format!(r#"{rating},{page},{{"id":"c","type":"url","title":"C"}}"#)),
         ),
         (
             r#""max":5"#,
             r#""max":7,"required":false"#,
-            "a.max  5 → 7",
-            questions(&format!(
-                r#"{{"id":"a","type":"rating","title":"A","max":7,"required":false}},{page},{email}"#
-            )),
+            "~ a.max  5 → 7",
+            questions(&format!(r#"{{"id":"a","type":"rating","title":"A","max":7}},{page},{email}"#)),
         ),
         (
             r#"{"type":"page","title":"P"},"#,
             r#"{"id":"n","type":"number","title":"N","min":1.10},"#,
-            "n         added: number \"N\"\npage \"P\"  removed",
+            "+ n         number \"N\", after a\n- page \"P\"",
             questions(&format!(r#"{rating},{{"id":"n","type":"number","title":"N","min":1.10}},{email}"#)),
         ),
         (
             r#"{"type":"page","title":"P"},{"id":"b","type":"email","title":"B"}"#,
             r#"{"id":"b","type":"email","title":"B"},{"type":"page","title":"P"}"#,
-            "questions  order now a, b, page \"P\"",
+            "↕ page \"P\"  moved after b",
             questions(&format!("{rating},{email},{page}")),
         ),
     ];
@@ -297,7 +289,7 @@ fn only_the_changed_fields_are_shown_and_sent() {
 fn numbers_with_different_text_are_different() {
     let home = Home::new();
     let id = home.published_form(&DATA);
-    for (min, shown) in [("1.10", "n      added: number"), ("1.1", "1.10 → 1.1"), ("1.1", "no change")] {
+    for (min, shown) in [("1.10", "+ n      number"), ("1.1", "1.10 → 1.1"), ("1.1", "no change")] {
         home.write(
             "min.yaml",
             &format!("title: T\nquestions: [{{id: n, type: number, title: N, min: {min}}}]\n"),

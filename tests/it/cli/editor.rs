@@ -109,10 +109,10 @@ fn the_edited_text_becomes_the_form() {
     let (code, screen) = edit(&home, &id);
     assert_eq!(code, Some(0), "{screen}");
     let shown = format!(
-        "  title            \"Lunch\" → \"Dinner\"\r
-  page \"Last\"      added\r
-  url \"Your page\"  added\r
-  q2               removed: email \"Your email\"\r
+        "  ~ title            \"Lunch\" → \"Dinner\"\r
+  + page \"Last\"      after q3\r
+  + url \"Your page\"  after page \"Last\"\r
+  - q2               email \"Your email\"\r
 {id}\r
 ✓ updated \"Dinner\"\r\n"
     );
@@ -156,7 +156,7 @@ fn problems_are_written_as_comments_until_they_are_fixed() {
     home.write("other.yaml", "title: Other\nslug: taken\n");
     home.ok(&[&DATA[..], &["create", "-f", "other.yaml"]].concat());
     let (code, screen) = edit(&home, &id);
-    assert!(code == Some(0) && screen.contains("slug  added \"free\""), "{screen}");
+    assert!(code == Some(0) && screen.contains("+ slug  \"free\""), "{screen}");
     let second = round(&home, 2);
     let lines: Vec<_> = second.lines().collect();
     assert_eq!(lines[0], "#> Not saved yet, 2 problems. To give up, close the file as it is.");
@@ -243,12 +243,12 @@ fn a_concurrent_change_is_shown_and_not_overwritten_without_confirmation() {
     );
     let (code, screen) = start(&home, &["edit", &id]).finish();
     assert!(code == Some(5) && screen.contains("error[version_mismatch]"), "{screen}");
-    let shown = "  title  \"Lunch\" → \"Mine\"\r
+    let shown = "  ~ title  \"Lunch\" → \"Mine\"\r
 changed on the server after you read it:\r
-  title                   \"Lunch\" → \"Theirs\"\r
-  q3.required             added true\r
-  status                  \"published\" → \"draft\"\r
-  settings.max_responses  added 9\r\n";
+  ~ title                   \"Lunch\" → \"Theirs\"\r
+  + q3.required             true\r
+  ~ status                  \"published\" → \"draft\"\r
+  + settings.max_responses  9\r\n";
     assert!(screen.contains(shown), "{screen}");
     let saved = saved_files(&home);
     assert!(screen.contains(&format!("your text is kept in {}", saved[0].display())), "{screen}");
@@ -257,8 +257,8 @@ changed on the server after you read it:\r
     for (key, code, title) in [("n\r", 1, "Theirs"), ("\u{3}", 130, "Theirs"), ("y\r", 0, "Mine")] {
         let (ended, screen) = continue_with(&home, &screen, "true", key);
         assert_eq!(ended, Some(code), "{screen}");
-        assert!(screen.contains("  title                   \"Theirs\" → \"Mine\"\r\n"), "{screen}");
-        assert!(screen.contains("  settings.max_responses  removed 9\r\n"), "{screen}");
+        assert!(screen.contains("  ~ title                   \"Theirs\" → \"Mine\"\r\n"), "{screen}");
+        assert!(screen.contains("  - settings.max_responses  9\r\n"), "{screen}");
         assert_eq!(
             screen.contains(&format!("your text is kept in {}", saved[0].display())),
             code != 0,
@@ -349,10 +349,8 @@ fn retyping_a_question_with_answers_needs_confirmation_and_removing_one_warns() 
             home.ok(&[&DATA[..], &["submit", &id], answers].concat());
         }
         let mut session = start(&home, &[&DATA[..], &["edit", &id]].concat());
-        session
-            .wait_for("  q3.type  \"rating\" → \"number\"\r\n  q2       removed: email \"Your email\"\r\n");
-        session.wait_for("warning: removes question q2: hides 1 answer\r\n");
-        session.wait_for("warning: changes the type of question q3: hides 2 answers\r\n");
+        session.wait_for("  ~ q3.type  \"rating\" → \"number\"  ! 2 answers can no longer be read\r\n");
+        session.wait_for("  - q2       email \"Your email\"  ! 1 answer is hidden\r\n");
         session.wait_for("Change \"Lunch\" on store? [y/N]");
         session.type_keys(key);
         let (ended, screen) = session.finish();
@@ -397,7 +395,7 @@ fn ctrl_c_that_the_editor_handles_does_not_end_the_command() {
     session.wait_for("open");
     session.type_keys("\u{3}");
     let (code, screen) = session.finish();
-    assert!(code == Some(0) && screen.contains("  title"), "{screen}");
+    assert!(code == Some(0) && screen.contains("  ~ title"), "{screen}");
     assert!(form_file(&home, &id).contains("title: Dinner"));
 }
 
@@ -416,7 +414,7 @@ fn a_dry_run_shows_the_change_and_saves_the_text() {
     let (home, id) = with_editor("sed -i s/Lunch/Dinner/ $file");
     let before = form_file(&home, &id);
     let (code, screen) = start(&home, &[&DATA[..], &["edit", &id, "--dry-run"]].concat()).finish();
-    assert!(code == Some(0) && screen.contains("(dry run)") && screen.contains("  title"), "{screen}");
+    assert!(code == Some(0) && screen.contains("(dry run)") && screen.contains("  ~ title"), "{screen}");
     assert_eq!((saved_files(&home).len(), form_file(&home, &id)), (1, before), "{screen}");
     assert!(offered_arguments(&screen).contains(&"--dry-run".to_owned()), "{screen}");
 }

@@ -48,7 +48,7 @@ fn values_are_converted_by_their_member() {
         // Members that only files may have are removed.
         (
             "version: 1\ntitle: T\nx-anchors: {a: 1}\ntests: []\nquestions:\n  - {was: old, type: email, title: E, x-note: a, tests: []}\nsettings: {closed: true, x-b: {c: 1}}\n",
-            r#"{"title":"T","questions":[{"type":"email","title":"E"}],"settings":{"closed":true}}"#,
+            r#"{"title":"T","questions":[{"was":"old","type":"email","title":"E"}],"settings":{"closed":true}}"#,
         ),
     ] {
         assert_eq!(definition(text), expected);

@@ -85,11 +85,11 @@ fn an_edit_shows_changed_members_and_no_secrets() {
     let variables = [("CRM_SECRET", SECRET), ("CRM_KEY", "another-key-of-a-good-length")];
     let edit = ["--data", "store", "edit", "lunch", "-f", "lunch.yaml", "--yes"];
     let run = home.run_with(&variables, &edit).expect(0);
-    let lines = "  title                      \"Lunch\" → \"Dinner\"
-  integrations.crm.url       \"https://example.com/hooks\" → \"https://example.com/v2\"
-  integrations.crm.headers.X-Team  \"blue\" → \"red\"
-  integrations.csv_file.path  \"lunch.csv\" → \"other.csv\"
-  integrations.webhook       added: webhook https://example.org/
+    let lines = "  ~ title                      \"Lunch\" → \"Dinner\"
+  ~ integrations.crm.url       \"https://example.com/hooks\" → \"https://example.com/v2\"
+  ~ integrations.crm.headers.X-Team  \"blue\" → \"red\"
+  ~ integrations.csv_file.path  \"lunch.csv\" → \"other.csv\"
+  + integrations.webhook       webhook https://example.org/
 updated \"Dinner\"
 ";
     let compact = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -99,7 +99,7 @@ updated \"Dinner\"
     home.write("lunch.yaml", FORM.split("integrations:").next().unwrap());
     let removed = home.run_with(&variables, &edit).expect(0);
     for name in ["crm", "csv_file", "webhook"] {
-        assert!(removed.stderr.contains(&format!("  integrations.{name} ")), "{removed:?}");
+        assert!(removed.stderr.contains(&format!("  - integrations.{name} ")), "{removed:?}");
     }
     assert_eq!(home.ok(&["--data", "store", "integrations", "list", "lunch"]), "");
 }

@@ -32,6 +32,7 @@ mod login;
 mod newer_server;
 mod output_formats;
 mod pages;
+mod plan;
 mod prefix;
 mod prompt_sequences;
 mod prompts;

@@ -34,6 +34,16 @@ fn calls(command: &str) -> Calls {
             &["survey.yaml", "survey.yaml two.yaml", "survey.yaml q1=x", "survey.yaml --answers sets.jsonl"],
             &[(6, "bad.yaml"), (2, "missing.yaml"), (6, "bad.yaml q1=x")],
         ),
+        "diff" => (
+            &["-f slug.yaml", "-f slug.yaml slugs"],
+            &[(2, ""), (2, "-f missing.yaml"), (6, "-f bad.yaml"), (6, "-f survey.yaml")],
+        ),
+        "apply" => (
+            &["-f slug.yaml", "-f slug.yaml slugs", "-f new.yaml --dry-run"],
+            &[(2, ""), (6, "-f bad.yaml"), (6, "-f survey.yaml")],
+        ),
+        "promote" => (&[], &[(2, "FORM"), (3, "FORM --from nope --to nope")]),
+        "dev" => (&[], &[(2, ""), (2, "missing.yaml"), (6, "bad.yaml")]),
         "publish" => {
             (&["FORM", "NEW NEW", "NEW --public", "FORM --dry-run"], &[(3, "nope"), (3, "nope --dry-run")])
         }
@@ -201,9 +211,14 @@ impl Fixture {
         home.write("hook.yaml", "type: webhook\nurl: https://example.com\n");
         home.write("two.yaml", "title: A\n---\ntitle: B\n");
         home.write("bad.yaml", "titel: A\n");
+        home.write("new.yaml", "title: A\nslug: new\n");
+        home.write("slug.yaml", "title: A\nslug: a\n");
+        std::fs::create_dir(home.path().join("slugs")).unwrap();
+        home.write("slugs/b.yaml", "title: B\nslug: b\nstatus: draft\n");
         home.write("wrong-key", "fk_wrong");
         home.write("set.json", "{\"q1\": \"x\", \"q3\": 4}");
         home.write("sets.jsonl", "{\"q1\": \"x\"}\n{\"q1\": \"y\"}\n");
+        home.ok(&["apply", "-f", "slug.yaml", "slugs"]);
         let form = home.published_form(&[]);
         let submission = home.ok(&["submit", &form, "q1=\"tab\there,\"", "q3=2"]).trim().to_owned();
         let url = server.url.clone();

@@ -175,7 +175,9 @@ fn assert_round_trip(definition: &str) {
     let read = document::read_text("form.yaml", &file, None);
     let read = read.unwrap_or_else(|error| panic!("{error:?}\n{file}\n{definition}"));
     assert_eq!(form_of(&read[0].value).0, before, "{file}");
-    assert_eq!(read[0].value.to_string(), yaml::authoring(&shown).unwrap().to_string(), "{file}");
+    let authoring = yaml::authoring(&shown).unwrap().to_string();
+    assert_eq!(read[0].value.to_string(), authoring, "{file}");
+    assert_eq!(yaml::canonical(&read[0].value).to_string(), authoring, "{file}");
 }
 
 #[test]

@@ -136,8 +136,9 @@ impl Edit {
         plan.count_answers(&session.client().await?).await;
         lines(&plan.changes, false).iter().for_each(|line| session.output.status_lines(line));
         let is_confirmed = self.yes || self.dry_run || !session.can_prompt() || plan.changes.is_empty();
+        let title = plan.base.as_ref().map(|base| base.form.title.clone()).unwrap_or_default();
         if (plan.retypes() || self.file.is_some()) && !is_confirmed {
-            session.confirm(&format!("change \"{}\"", plan.title()), ConfirmBy::Yes).await?;
+            session.confirm(&format!("change \"{title}\""), ConfirmBy::Yes).await?;
         }
         Ok(())
     }
