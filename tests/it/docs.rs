@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use forms::api::Code;
 use forms::cli::commands::help::hide_globals;
@@ -385,8 +385,8 @@ struct Pipeline {
 struct Environment {
     home: Home,
     server: RunningServer,
+    plan_key: String,
     deploy_key: String,
-    export_key: String,
 }
 
 impl Environment {
@@ -395,64 +395,134 @@ impl Environment {
         let server = home.serve();
         let keys = run_in(&home, create_keys);
         let mut keys = keys.lines().map(str::to_owned);
-        let (deploy_key, export_key) = (keys.next().unwrap(), keys.next().unwrap());
-        Self { home, server, deploy_key, export_key }
+        let (plan_key, deploy_key) = (keys.next().unwrap(), keys.next().unwrap());
+        Self { home, server, plan_key, deploy_key }
+    }
+
+    fn title(&self) -> serde_json::Value {
+        self.home.run(&["show", "lunch", "-o", "json"]).expect(0).json()["title"].clone()
     }
 }
 
 impl Pipeline {
     /// Runs `script` in the repository, with the addresses and keys as the secrets of a pipeline.
-    fn run(&self, script: &str) -> String {
+    fn run(&self, script: &str) -> Output {
         let mut command = bash(&self.repository, script);
         let Self { staging, production, .. } = self;
         command.env("CI", "true");
-        command.env("STAGING_URL", &staging.server.url).env("STAGING_KEY", &staging.deploy_key);
-        command.env("PRODUCTION_URL", &production.server.url).env("PRODUCTION_KEY", &production.deploy_key);
-        command.env("EXPORT_KEY", &production.export_key);
-        stdout_of(&mut command)
+        command.env("STAGING_URL", &staging.server.url).env("STAGING_DEPLOY_KEY", &staging.deploy_key);
+        command.env("PRODUCTION_URL", &production.server.url);
+        command.env("PRODUCTION_PLAN_KEY", &production.plan_key);
+        command.env("PRODUCTION_DEPLOY_KEY", &production.deploy_key);
+        command.output().unwrap()
+    }
+
+    #[track_caller]
+    fn ok(&self, script: &str) -> String {
+        let output = self.run(script);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
     }
 }
 
+/// Whether `script`, indented, is a step of `workflow`.
+fn is_step(workflow: &str, script: &str) -> bool {
+    let lines = |text: &str| {
+        text.lines()
+            .map(|line| line.trim().trim_start_matches("- run: ").to_owned() + "\n")
+            .collect::<String>()
+    };
+    lines(workflow).contains(&lines(script))
+}
+
 #[test]
-fn the_pipeline_of_the_docs_deploys_to_two_servers_and_exports() {
+fn the_workflow_of_the_docs_plans_tests_deploys_goes_back_and_notices_drift() {
     let text = document("docs/ci.md");
-    let [validate, create_keys, script, deploy, preview, export] = blocks(&text, "sh")[..] else {
+    let [create_keys, check, plan, to_staging, to_production, drift, export] = blocks(&text, "sh")[..] else {
         panic!("{text}")
     };
+    let [form, tests, workflow] = blocks(&text, "yaml")[..] else { panic!("{text}") };
+    parse_with_pyyaml("docs/ci.md", workflow);
+    for script in [check, plan, to_staging, to_production, drift] {
+        assert!(is_step(workflow, script), "{script}");
+    }
     let (staging, production) = (Environment::start(create_keys), Environment::start(create_keys));
     let pipeline = Pipeline { staging, production, repository: Home::new() };
     let repository = &pipeline.repository;
-    for folder in ["forms", "ci"] {
-        fs::create_dir(repository.path().join(folder)).unwrap();
-    }
-    let form = blocks(&text, "yaml")[0];
-    repository.write("forms/lunch.yaml", form);
-    repository.write("ci/deploy", script);
-    assert_eq!(pipeline.run(validate), "");
-    pipeline.run("chmod +x ci/deploy");
+    fs::create_dir(repository.path().join("forms")).unwrap();
+    let write = |form: &str| drop(repository.write("forms/lunch.yaml", form));
+    let comment = || fs::read_to_string(repository.path().join("plan.md")).unwrap();
+    write(form);
+    repository.write("forms/lunch.test.yaml", tests);
 
-    let created = pipeline.run(deploy);
-    assert_eq!(
-        pipeline.run(deploy).lines().count(),
-        created.lines().count(),
-        "the second time, both are edited"
+    // A pull request: nothing changes.
+    pipeline.ok(check);
+    assert!(
+        fs::read_to_string(repository.path().join("tests.xml"))
+            .unwrap()
+            .contains("a salad needs no dressing")
     );
+    pipeline.ok(plan);
+    assert!(comment().starts_with("### Forms: 1 to create on http"), "{}", comment());
+    write(&form.replace("show_if: { dish: salad }", "show_if: { dish: soup }"));
+    assert_eq!(pipeline.run(check).status.code(), Some(1));
+    write(&form.replace("dish: salad }", "dish: saldad }"));
+    assert_eq!(pipeline.run(check).status.code(), Some(6));
+    write(form);
+
+    // Merged and tagged.
+    for deploy in [to_staging, to_production] {
+        assert!(pipeline.ok(deploy).ends_with("\tlunch\tcreated\n"));
+        assert!(pipeline.ok(deploy).ends_with("\tlunch\tunchanged\n"));
+    }
     for Environment { home, .. } in [&pipeline.staging, &pipeline.production] {
-        assert!(home.ok(&["list"]).contains("\tpublished\t0\t"));
         home.ok(&["submit", "lunch", "dish=soup"]);
     }
+    pipeline.ok(drift);
 
-    repository.write("forms/lunch.yaml", &form.replace("Lunch order", "Lunch on Friday"));
-    let title =
-        || pipeline.production.home.run(&["show", "lunch", "-o", "json"]).expect(0).json()["title"].clone();
-    pipeline.run(preview);
-    assert_eq!(title(), "Lunch order");
-    pipeline.run(deploy);
-    assert_eq!(title(), "Lunch on Friday");
+    // Another change, seen before it is made, and taken back.
+    write(&form.replace("Lunch order", "Lunch on Friday").replace("[soup, salad]", "[salad]"));
+    pipeline.ok(plan);
+    assert!(comment().contains("\n- dish   option soup  ! 1 answer says soup\n"), "{}", comment());
+    assert_eq!(pipeline.production.title(), "Lunch order");
+    assert_eq!(pipeline.run(drift).status.code(), Some(1));
+    pipeline.ok(to_production);
+    assert_eq!(pipeline.production.title(), "Lunch on Friday");
+    write(form);
+    pipeline.ok(to_production);
+    assert_eq!(pipeline.production.title(), "Lunch order");
 
-    pipeline.run(export);
+    // A change by hand is noticed.
+    pipeline.production.home.ok(&["edit", "lunch", "--title", "By hand"]);
+    let found = pipeline.run(drift);
+    let shown = String::from_utf8(found.stdout).unwrap();
+    assert!(found.status.code() == Some(1) && shown.contains("\"By hand\" → \"Lunch order\""), "{shown}");
+
+    pipeline.ok(export);
     let exported = fs::read_to_string(repository.path().join("exports/lunch.csv")).unwrap();
-    assert!(exported.starts_with("id,submitted_at,dish\n") && exported.ends_with(",soup\n"), "{exported}");
+    assert!(
+        exported.starts_with("id,submitted_at,dish,dressing\n") && exported.ends_with(",soup,\n"),
+        "{exported}"
+    );
+}
+
+#[test]
+fn a_short_pipeline_deploys_and_submits() {
+    const SCRIPT: &str = r#"
+forms validate --format github forms/*.yaml
+forms diff -f forms/ --exit-code || [ $? = 1 ]
+forms apply -f forms/ --publish --no-input
+id=$(forms create -f survey.yaml) && forms publish "$id" && forms submit "$id" q1=hello
+forms responses "$id" -o jsonl | jq -r '.answers.q1' | grep -qx hello
+"#;
+    let home = Home::new();
+    let _server = home.serve();
+    fs::create_dir(home.path().join("forms")).unwrap();
+    home.write("forms/lunch.yaml", "title: Lunch\nslug: lunch\nquestions: [{type: email, title: Mail}]\n");
+    for action in ["created", "unchanged"] {
+        let stdout = run_in(&home, SCRIPT);
+        assert!(stdout.contains(&format!("\tlunch\t{action}\n")), "{stdout}");
+    }
 }
 
 #[test]

@@ -136,7 +136,8 @@ impl Changes {
         let is_kept = |place: &usize| matches.contains(&Some(*place));
         for (_, old) in before.iter().enumerate().filter(|(place, _)| !is_kept(place)) {
             let path = format!("questions.{}", label(old));
-            let change = self.push(Operation::Remove, &path, Some(old), None, describe_question(old));
+            let words = if old.get("id").is_some() { describe_question(old) } else { String::new() };
+            let change = self.push(Operation::Remove, &path, Some(old), None, words);
             change.touch(Effect::Hides, all_answers(old));
         }
     }

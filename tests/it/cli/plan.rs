@@ -62,7 +62,7 @@ fn a_plan_says_in_words_what_changes_and_how_many_answers_it_touches() {
         &home,
         &[
             ("title: Lunch", "title: Dinner"),
-            ("soop, salad, pasta", "pasta, soup, salad"),
+            ("soop, salad, pasta", "soup, pasta, salad"),
             ("  - {id: phone, type: phone, title: Phone}\n", ""),
             ("type: rating, title: How was it?", "type: number, title: How was it?"),
             (
@@ -78,9 +78,10 @@ fn a_plan_says_in_words_what_changes_and_how_many_answers_it_touches() {
         "\
 lunch  \"Dinner\"  published, 2 responses
   ~ title                    \"Lunch\" → \"Dinner\"
-  ↕ dish                     option pasta moved to the start
   ~ dish                     option soop → soup  ! 1 answer says soop
-  ~ score.type               \"rating\" → \"number\"  ! 2 answers can no longer be read
+  ↕ dish                     option pasta moved after soup
+  ~ score.type               \"rating\" → \"number\"
+                             ! 2 answers can no longer be read
   + nps                      opinion_scale \"Recommend?\", after comment
   - phone                    phone \"Phone\"  ! 1 answer is hidden
   ~ settings.max_responses   9 → 8
@@ -262,7 +263,7 @@ fn a_renamed_question_keeps_its_answers() {
     run(&home, &["diff", "-f", "lunch.yaml", "--exit-code"]).expect(0);
     home.ok(&[&DATA[..], &["submit", "lunch", "mobile=+4917612345679"]].concat());
     let all = home.ok(&[&DATA[..], &["responses", "lunch", "-o", "csv", "--columns", "mobile"]].concat());
-    assert_eq!(all, "mobile\n'+4917612345679\n\n'+4917612345678\n");
+    assert_eq!(all, "mobile\n+4917612345679\n\"\"\n+4917612345678\n");
     let found =
         home.ok(
             &[&DATA[..], &["responses", "lunch", "--where", "mobile=+4917612345678", "-o", "jsonl"]].concat()
@@ -366,7 +367,7 @@ fn a_form_is_promoted_from_one_server_to_another() {
 #[test]
 fn dev_follows_the_file_and_shows_answers_until_ctrl_c() {
     let home = Home::new();
-    home.write("lunch.yaml", "title: Lunch\nquestions: [{id: dish, type: short_text, title: Dish}]\nintegrations: [{type: webhook, url: {env: NOWHERE}}]\n");
+    home.write("lunch.yaml", "title: Lunch\nquestions: [{id: dish, type: short_text, title: Dish}]\nintegrations: [{type: webhook, url: \"https://example.com\", secret: {env: NOWHERE}}]\n");
     let mut command = home.command(&["dev", "lunch.yaml", "--listen", "127.0.0.1:0"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut page = String::new();
