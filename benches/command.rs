@@ -27,6 +27,9 @@ const COMMANDS: usize = 30;
 /// Submissions in the small store.
 const SMALL: u64 = 1_000;
 
+/// Files of forms.
+const FILES: usize = 200;
+
 const FORMS: &str = env!("CARGO_BIN_EXE_forms");
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -46,10 +49,55 @@ fn main() -> Result<(), Box<dyn Error>> {
     table.row(["one fdatasync".into(), format!("{:.2} ms", median(syncs(folder.path())?)), String::new()]);
     let listing = median(list_small_store(folder.path())?);
     table.row(["forms list --data".into(), format!("{listing:.1} ms"), "<= 60 ms".into()]);
+    let files = write_forms(folder.path())?;
+    let validated = median(repeated(|| {
+        let mut command = Command::new(FORMS);
+        command.arg("validate").args(&files);
+        command
+    })?);
+    table.row([format!("validate of {FILES} files"), format!("{validated:.1} ms"), "<= 100 ms".into()]);
+    let applied = median(apply_unchanged(folder.path())?);
+    table.row([format!("apply of {FILES} unchanged"), format!("{applied:.0} ms"), "<= 1000 ms".into()]);
     let size = std::fs::metadata(FORMS)?.len() as f64 / f64::from(1 << 20);
     table.row(["executable".into(), format!("{size:.1} MiB"), "<= 15 MiB".into()]);
     table.print()?;
     Ok(())
+}
+
+/// Writes many files of forms, and returns their paths.
+fn write_forms(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let forms = folder.join("forms");
+    std::fs::create_dir(&forms)?;
+    let example = include_str!("../examples/conference-registration.yaml");
+    (0..FILES)
+        .map(|number| {
+            let path = forms.join(format!("{number:03}.yaml"));
+            std::fs::write(&path, format!("slug: form-{number}\n{example}"))?;
+            Ok(path)
+        })
+        .collect()
+}
+
+/// Times of a command.
+fn repeated(command: impl Fn() -> Command) -> io::Result<Vec<f64>> {
+    (0..COMMANDS).map(|_| milliseconds(&mut command())).collect()
+}
+
+/// Times of `forms apply` against a server whose forms are those of the files.
+fn apply_unchanged(folder: &Path) -> io::Result<Vec<f64>> {
+    let data = folder.join("applied");
+    let server = Server::start(&mut forms_serve(&data)?)?;
+    let apply = || {
+        let mut command = Command::new(FORMS);
+        let url = format!("http://{}", server.endpoint().address);
+        command.args(["apply", "-f"]).arg(folder.join("forms")).args(["--url", &url]);
+        command.arg("--key-file").arg(data.join("operator-key"));
+        command
+    };
+    milliseconds(&mut apply())?;
+    let times = repeated(apply);
+    server.stop()?;
+    times
 }
 
 /// Builds the minimal program, an example of this package, with the profile of this executable.
