@@ -29,6 +29,7 @@ pub mod promote;
 pub mod publish;
 mod report_format;
 pub mod responses;
+pub mod results;
 pub mod serve;
 pub mod share;
 pub mod show;
@@ -130,6 +131,7 @@ subcommands! {
         Open(open::Open),
         Share(share::Share),
         Submit(submit::Submit),
+        Results(results::Results),
         Responses(responses::Responses),
         #[command(subcommand)]
         Spam(spam::Spam),
