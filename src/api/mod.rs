@@ -12,6 +12,7 @@ mod problem;
 pub mod schema;
 mod server;
 mod submissions;
+mod summary;
 
 use serde::{Serialize, Serializer};
 
@@ -31,6 +32,7 @@ pub use keys::{KeyDetail, KeyList, NewKey, NewWorkspace, Rotate, WorkspaceDetail
 pub use problem::{Code, PROBLEM_TYPE, Problem, explain};
 pub use server::{DamageView, KeyView, LimitsView, StoreView, VerificationView, Whoami, WorkspaceView};
 pub use submissions::{HistoryList, ReplacedView, SubmissionBody, SubmissionDetail, SubmissionList};
+pub use summary::{FormSummary, SummaryFilter};
 
 /// Serializes a secret in the one response that shows it.
 fn reveal<S: Serializer>(secret: &Option<Secret<String>>, serializer: S) -> Result<S::Ok, S::Error> {

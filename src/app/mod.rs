@@ -20,6 +20,7 @@ mod session;
 mod signer;
 mod store;
 mod submissions;
+mod summary;
 mod visitors;
 mod workspaces;
 

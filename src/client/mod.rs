@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
 use crate::api::{
-    BatchResults, Code, DeliveryCount, DeliveryDetail, Erasure, FormCreated, FormDetail, FormEntry, Problem,
-    ReplacedView, SubmissionBody, SubmissionDetail, VersionView, Whoami,
+    BatchResults, Code, DeliveryCount, DeliveryDetail, Erasure, FormCreated, FormDetail, FormEntry,
+    FormSummary, Problem, ReplacedView, SubmissionBody, SubmissionDetail, VersionView, Whoami,
 };
 use crate::id::Random;
 use crate::secret::Secret;
@@ -287,6 +287,12 @@ impl Client {
     ) -> Result<Pages<'_, ReceivedBody<SubmissionDetail>>> {
         let path = join(&["forms", form, "submissions"])?;
         Ok(Pages::new(self, path, query.parameters(page), "submissions"))
+    }
+
+    /// Returns the summary of the matching submissions of a form.
+    pub async fn get_summary(&self, form: &str, query: &SubmissionQuery) -> Received<FormSummary> {
+        let path = join(&["forms", form, "summary"])?;
+        self.call(Request::new(Method::GET, format!("{path}?{}", query.filter()))).await
     }
 
     /// Counts the matching submissions of a form; `None` if the server gave up counting.

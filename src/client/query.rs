@@ -44,6 +44,11 @@ impl SubmissionQuery {
         self.with_conditions(parameters(self, page))
     }
 
+    /// Returns the query of a summary.
+    pub(super) fn filter(&self) -> String {
+        self.with_conditions(append(Serializer::new(String::new()), self))
+    }
+
     /// Returns the text and the conditions as the query of an erasure.
     pub(super) fn what(&self) -> String {
         let mut text = Serializer::new(String::new());
@@ -68,12 +73,17 @@ pub(super) fn members(filter: &impl Serialize) -> Map<String, Value> {
 
 /// Returns the query for a page of at most `page` items that match the filter.
 pub(super) fn parameters(filter: &impl Serialize, page: usize) -> String {
+    let mut parameters = Serializer::new(String::new());
+    parameters.append_pair("limit", &page.clamp(1, MAX_PAGE).to_string());
+    append(parameters, filter)
+}
+
+/// Appends the members of the filter that are set.
+fn append(mut parameters: Serializer<'_, String>, filter: &impl Serialize) -> String {
     let text = |value: Value| match value {
         Value::String(text) => text,
         Value::Array(list) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
         other => other.to_string(),
     };
-    let mut parameters = Serializer::new(String::new());
-    parameters.append_pair("limit", &page.clamp(1, MAX_PAGE).to_string());
     parameters.extend_pairs(members(filter).into_iter().map(|(name, value)| (name, text(value)))).finish()
 }

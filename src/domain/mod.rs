@@ -16,6 +16,7 @@ pub mod question;
 pub mod rate;
 pub mod revision;
 pub mod submission;
+pub mod summary;
 pub mod trash;
 pub mod validation;
 pub mod web_origin;

@@ -53,7 +53,7 @@ const CRATE_USERS: &[(&str, &str)] = &[
         "config.rs domain/integration/address.rs cli/commands/serve.rs \
          cli/connection/local_store.rs cli/input/values.rs",
     ),
-    ("utoipa", "http/ api/"),
+    ("utoipa", "http/ api/ domain/summary/"),
     ("utoipa_axum", "http/"),
     ("sled", "store/sled/engine/index.rs"),
     ("tokio_postgres", "store/postgres/"),

@@ -30,6 +30,7 @@ pub mod promote;
 pub mod publish;
 mod report_format;
 pub mod responses;
+pub mod results;
 pub mod serve;
 pub mod share;
 pub mod show;
@@ -132,6 +133,7 @@ subcommands! {
         Open(open::Open),
         Share(share::Share),
         Submit(submit::Submit),
+        Results(results::Results),
         Responses(responses::Responses),
         #[command(subcommand)]
         Spam(spam::Spam),

@@ -3,6 +3,7 @@
 //! stdout has the result, stderr everything else. A closed pipe (`| head`) is not an error, and control characters in data
 //! never reach the terminal.
 
+pub mod chart;
 pub mod columns;
 pub mod destination;
 pub mod diagnostics;
@@ -335,6 +336,13 @@ impl Output {
         };
         let written = table.rows.iter().try_for_each(|row| workbook.append(row));
         written.map_err(|error| unwritable(path, error))
+    }
+
+    /// Replaces what is on the terminal by the beginning of `text`, as much as fits.
+    pub fn redraw(&self, text: &str) -> Result<(), CliError> {
+        let (height, _) = console::Term::stdout().size();
+        let lines: Vec<_> = text.lines().take(usize::from(height).saturating_sub(1)).collect();
+        self.write(&format!("\u{1b}[2J\u{1b}[H{}\n", lines.join("\n")))
     }
 
     /// Returns `text` on one line: on a terminal, cut to what is left of it after `used` columns.

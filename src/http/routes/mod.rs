@@ -8,6 +8,7 @@ mod keys;
 mod pages;
 mod store;
 mod submissions;
+mod summary;
 mod workspaces;
 
 use axum::Router;
@@ -49,6 +50,7 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
         .routes(routes!(forms::get_version))
         .routes(routes!(forms::get_schema))
         .routes(routes!(forms::get_page_links))
+        .routes(routes!(summary::get_summary))
         .routes(routes!(integrations::list_integrations, integrations::create_integration))
         .routes(routes!(
             integrations::get_integration,

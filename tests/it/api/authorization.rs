@@ -19,7 +19,7 @@ const OPERATOR: [bool; 5] = [false, false, false, false, true];
 const ANY: [bool; 5] = [true; 5];
 
 /// Every operation that needs a key, and the scopes that may call it.
-pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 60] = [
+pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 61] = [
     ("get", "/api/v1/forms", READ),
     ("post", "/api/v1/forms", WRITE),
     ("get", "/api/v1/forms/{form}", DEFINITION),
@@ -28,6 +28,7 @@ pub(super) const OPERATIONS: [(&str, &str, [bool; 5]); 60] = [
     ("post", "/api/v1/forms/{form}/restore", WRITE),
     ("get", "/api/v1/forms/{form}/schema", DEFINITION),
     ("get", "/api/v1/forms/{form}/page", READ),
+    ("get", "/api/v1/forms/{form}/summary", READ),
     ("get", "/api/v1/forms/{form}/versions", READ),
     ("get", "/api/v1/forms/{form}/versions/1", READ),
     ("get", "/api/v1/forms/{form}/submissions", READ),

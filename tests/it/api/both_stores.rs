@@ -169,6 +169,8 @@ struct World {
 
 const TEXTS: [&str; 6] = ["soup", "salad", "Süßkartoffel 🍠", "=1+1", "a \"b\"\n", "  x "];
 
+const SUMMARY_FILTERS: [&str; 4] = ["", "q=soup", "where=score.gte=4", "since=2026-11-20T09:00:05Z"];
+
 impl World {
     fn form(&self, random: &mut Random) -> String {
         // Those made last are used most.
@@ -269,7 +271,8 @@ impl World {
                 let rows: Vec<_> = (0..=number).map(|_| answers(random)).collect();
                 (Method::POST, format!("{form}/submissions:batch"), Some(json!({"submissions": rows})))
             }
-            16..=18 => (Method::GET, format!("{form}/submissions?{}", filter(random)), None),
+            16 | 17 => (Method::GET, format!("{form}/submissions?{}", filter(random)), None),
+            18 => (Method::GET, format!("{form}/summary?{}", random.pick(&SUMMARY_FILTERS)), None),
             19 => (Method::GET, submission, None),
             20 | 21 => (Method::PATCH, submission, Some(answers(random))),
             22 => (Method::DELETE, submission, None),

@@ -116,6 +116,7 @@ async fn the_examples_match_requests_and_responses() {
     check("edit_submission", &server.patch(&submission, request(&whole, "edit_submission")).send().await);
     check("get_submission", &server.get(&submission).send().await);
     check("list_submissions", &server.get(&submissions).send().await);
+    check("get_summary", &server.get(format!("{form}/summary")).send().await);
     check("list_submission_history", &server.get(format!("{submission}/history")).send().await);
     check("list_forms", &server.get(forms).send().await);
     check("get_form", &server.get(&form).send().await);
