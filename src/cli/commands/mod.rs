@@ -3,6 +3,7 @@
 //! A command implements [`Run`] beside its arguments; its line in [`Command`] adds it to the parser. `help/root.txt` is the help
 //! of them all.
 
+pub mod ask;
 mod batch;
 mod block_on;
 pub mod completions;
@@ -30,6 +31,7 @@ pub mod show;
 pub mod spam;
 pub mod store;
 pub mod submit;
+pub mod test;
 pub mod trash;
 pub mod validate;
 pub mod whoami;
@@ -113,6 +115,7 @@ subcommands! {
         Edit(edit::Edit),
         Show(show::Show),
         Validate(validate::Validate),
+        Test(test::Test),
         Publish(publish::Publish),
         Unpublish(publish::Unpublish),
         Close(publish::Close),
@@ -122,6 +125,8 @@ subcommands! {
         Open(open::Open),
         Share(share::Share),
         Submit(submit::Submit),
+        Fill(submit::Fill),
+        Ask(ask::Ask),
         Responses(responses::Responses),
         #[command(subcommand)]
         Spam(spam::Spam),

@@ -2,6 +2,7 @@
 
 mod ask;
 mod bulk;
+mod fill;
 mod template;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ use crate::client::Client;
 use crate::domain::delivery::DeliveryStatus;
 use crate::domain::form::settings::Confirmation;
 use crate::domain::integration::MAX_INTEGRATIONS;
+
+pub use fill::Fill;
 
 /// Send answers to a form
 #[derive(Debug, Args)]
@@ -117,6 +120,12 @@ impl Run for Submit {
 }
 
 impl Submit {
+    /// Creates the command that sends answers to `form`.
+    fn of(form: String) -> Self {
+        let (answers, metadata) = (Vec::new(), Vec::new());
+        Self { form, answers, file: None, metadata, no_notify: false, dry_run: false }
+    }
+
     /// Returns the file, if it has many submissions.
     fn rows(&self) -> Option<RowFile> {
         self.file.as_deref().and_then(RowFile::detect)
@@ -214,12 +223,19 @@ struct Unsent<'a> {
     output: &'a Output,
 }
 
-impl Drop for Unsent<'_> {
-    fn drop(&mut self) {
+impl Unsent<'_> {
+    /// Returns the command that sends the answers; `None` if it has no others than those that were typed.
+    fn command_line(&self) -> Option<String> {
         let asked = self.sources.args[self.given..].iter().filter(|arg| !arg.is_empty());
         let asked: Vec<_> = asked.map(|arg| shell_quote(&arg.to_string())).collect();
-        if !asked.is_empty() {
-            self.output.warn(&format!("to send your answers later: {} {}", self.command, asked.join(" ")));
+        (!asked.is_empty()).then(|| format!("{} {}", self.command, asked.join(" ")))
+    }
+}
+
+impl Drop for Unsent<'_> {
+    fn drop(&mut self) {
+        if let Some(command) = self.command_line() {
+            self.output.warn(&format!("to send your answers later: {command}"));
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Members that only files have (`version`, `was`, `tests`, `x-…`) are removed.
 
+mod cases;
 mod logo;
 mod mask;
 mod read;
@@ -20,6 +21,7 @@ use crate::domain::json::Value;
 use crate::domain::validation::limits::Limits;
 use crate::domain::validation::violation::{Rule, Violation};
 
+pub use cases::{Case, read_tested, tested_form};
 pub use read::{decode, entry, open, read, read_text, read_value, text};
 pub use record::{Record, record, records};
 
@@ -60,6 +62,7 @@ pub struct Document {
     source: Arc<Source>,
     root: Option<Node>,
     format_version: Option<Value>,
+    tests: Option<Value>,
 }
 
 impl Document {
@@ -67,6 +70,7 @@ impl Document {
     /// confirmation as its message.
     fn into_form(mut self) -> Self {
         self.format_version = self.value.get("version").cloned();
+        self.tests = self.value.get("tests").filter(|tests| **tests != Value::Null).cloned();
         remove_file_members(&mut self.value, &["version"]);
         if let Some(settings) = self.value.get_mut("settings") {
             remove_file_members(settings, &[]);
@@ -85,7 +89,7 @@ impl Document {
         Definition::read(&self.value, &Limits::UNLIMITED).ok()
     }
 
-    /// Returns all problems of the definition but those of size. Unknown types and fields that the edited form, `base`, has
+    /// Returns all problems of the tests, and of the definition but those of size. Unknown types and fields that the edited form, `base`, has
     /// too are allowed: the server may be newer.
     fn check(&self, base: Option<&Value>) -> Vec<Diagnostic> {
         let mut violations = Definition::read(&self.value, &Limits::UNLIMITED).err().unwrap_or_default();
@@ -94,7 +98,9 @@ impl Document {
             let message = "unknown file format `version`, expected 1";
             violations.insert(0, Violation::new("/version", Rule::InvalidRange, message));
         }
-        locate_violations(self, &violations)
+        let mut diagnostics = locate_violations(self, &violations);
+        diagnostics.extend(self.cases().err().into_iter().flatten());
+        diagnostics
     }
 
     /// Returns a warning for each size above a server's default limits, with the flag of `serve` that raises it.
@@ -143,6 +149,11 @@ impl Document {
         };
         let line = self.source.get(span.clone())?.lines().next().unwrap_or_default().trim_end();
         Some(span.start..span.start + line.len())
+    }
+
+    /// Returns the location of the member at `pointer`, by its name.
+    pub fn member(&self, pointer: &str) -> Option<Location> {
+        Some(self.location(self.span(pointer, true)?))
     }
 
     /// Creates a diagnostic about the value at `pointer`.

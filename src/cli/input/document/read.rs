@@ -160,7 +160,7 @@ impl<'a> FileReader<'a> {
     /// Creates a document from `value` unchanged.
     pub(super) fn document(&self, value: Value, root: Option<Node>) -> Document {
         let source = Arc::clone(&self.source);
-        Document { file: self.file.to_owned(), source, value, root, format_version: None }
+        Document { file: self.file.to_owned(), source, value, root, format_version: None, tests: None }
     }
 
     pub(super) fn malformed(&self, message: String, line: usize, column: usize) -> Diagnostic {

@@ -1,5 +1,7 @@
 //! `forms completions`, and the answers to the shells that ask for completions.
 
+mod names;
+
 use std::env;
 use std::ffi::OsString;
 
@@ -34,8 +36,25 @@ impl Run for Completions {
         let written =
             shell.map(|shell| shell.write_registration(VARIABLE, "forms", "forms", "forms", &mut script));
         written.transpose().map_err(|error| CliError::io("cannot write the script", error))?;
-        // Where nothing is offered, bash would offer files; and it must quote the names of those that are.
-        session.output.write(&String::from_utf8_lossy(&script).replace("-o bashdefault", "-o filenames"))
+        let mut script = String::from_utf8_lossy(&script).into_owned();
+        match self.shell {
+            // Where nothing is offered, bash would offer files; and it must quote the values that are.
+            Shell::Bash => {
+                script =
+                    script.replace("-o bashdefault", "-o filenames").replace("-F _clap_complete_", "-F _");
+                script += include_str!("rejoin.bash");
+            }
+            // No space after `q1=`.
+            Shell::Zsh => {
+                let described = "[[ -n $keys ]] && _describe -V 'values' keys -S ''; [[ -n $other ]]";
+                script = script.replace("[[ -n $other ]]", described);
+                script = script.replace("dirs=()", "dirs=() keys=()");
+                let key = "[[ $value == *= ]] && keys+=(\"$completion\") || other+=(";
+                script = script.replace("other+=(", key);
+            }
+            _ => {}
+        }
+        session.output.write(&script)
     }
 }
 
@@ -43,6 +62,10 @@ impl Run for Completions {
 pub fn complete(arguments: &[OsString]) -> bool {
     let command = || {
         let columns = columns(arguments);
+        let words: Vec<_> = arguments.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
+        // Bash and zsh also pass what follows the cursor.
+        let place = env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|place| place.parse().ok());
+        let before = &words[..place.unwrap_or(words.len().saturating_sub(1)).min(words.len())];
         let columns = move || candidates(columns.iter().map(ToString::to_string));
         // Commands and values first: options are offered after a dash, or if there is nothing else.
         let is_empty = arguments.last().is_some_and(|word| word.is_empty());
@@ -53,6 +76,7 @@ pub fn complete(arguments: &[OsString]) -> bool {
             true => command.mut_subcommands(|command| command.visible_alias(None)),
             false => command,
         };
+        let command = names::with_names(command, before);
         command.mut_arg("columns", |argument| argument.add(ArgValueCandidates::new(columns)))
     };
     let folder = env::current_dir().ok();

@@ -1,0 +1,40 @@
+//! Results as JUnit XML, which Jenkins and GitLab read: a suite for each form.
+
+use crate::cli::commands::test::results::{FormResults, TestResult};
+use crate::cli::output::visible_lines;
+use crate::domain::html;
+
+/// Returns the results of all forms.
+pub(super) fn xml(results: &[FormResults]) -> String {
+    let tests = results.iter().map(|form| form.tests.len()).sum();
+    let failed = results.iter().map(|form| form.failed).sum();
+    let (head, suites) = (r#"<?xml version="1.0" encoding="UTF-8"?>"#, results.iter().map(suite));
+    let (counts, suites) = (counts(tests, failed), suites.collect::<String>());
+    format!("{head}\n<testsuites name=\"forms test\" {counts}>\n{suites}</testsuites>\n")
+}
+
+fn suite(form: &FormResults) -> String {
+    let (name, counts) = (escape(&form.file), counts(form.tests.len(), form.failed));
+    let cases: String = form.tests.iter().map(|test| case(&name, test)).collect();
+    format!("  <testsuite name=\"{name}\" {counts} skipped=\"0\">\n{cases}  </testsuite>\n")
+}
+
+fn counts(tests: usize, failed: usize) -> String {
+    format!(r#"tests="{tests}" failures="{failed}" errors="0""#)
+}
+
+fn case(form: &str, test: &TestResult) -> String {
+    let (name, file, line) = (escape(&test.name), escape(&test.place.file), test.place.line);
+    let start = format!(r#"    <testcase classname="{form}" name="{name}" file="{file}" line="{line}""#);
+    if test.passed {
+        return format!("{start}/>\n");
+    }
+    let (reasons, place) = (escape(&test.failures.join("; ")), escape(&test.place.text()));
+    let failure = format!(r#"<failure message="{reasons}" type="mismatch">{place}: {reasons}</failure>"#);
+    format!("{start}>\n      {failure}\n    </testcase>\n")
+}
+
+/// Escapes `text` for XML 1.0, which cannot represent control characters and two others at all.
+fn escape(text: &str) -> String {
+    html::escape(&visible_lines(text)).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+}
