@@ -47,27 +47,27 @@ impl<'a> Dialogue<'a> {
         canceled: &str,
     ) -> Result<(), CliError> {
         self.check(sources, &[Rule::Required, Rule::QuestionNotVisible])?;
-        let id = |place: usize| self.version.questions[place].id.as_deref().unwrap_or_default();
+        let questions = &self.version.questions;
+        let id = |place: usize| questions[place].id.as_deref().unwrap_or_default();
         let is_given = |place: &usize| sources.args.iter().any(|arg| arg.key == id(*place));
-        let mut done: Vec<_> = (0..self.version.questions.len()).filter(is_given).collect();
-        let review = async {
+        let mut done: Vec<_> = (0..questions.len()).filter(is_given).collect();
+        let asked = async {
             loop {
                 self.ask_all(sources, true, &mut done).await?;
-                let shown = self.version.shown(&sources.answers(&self.version.questions)?);
-                // What is not asked after a change has no answer, and is asked again if that is taken back.
-                done.retain(|place| shown[*place]);
-                sources.args.retain(|arg| done.iter().any(|place| id(*place) == arg.key));
-                match self.review(sources, &shown, send).await? {
-                    Review::Send => return Ok(()),
-                    Review::Change(place) => {
-                        sources.args.retain(|arg| arg.key != id(place));
-                        done.retain(|other| *other != place);
-                    }
-                    Review::Nothing => {}
+                // Because of a change, others may not be asked any more, or be required.
+                let wrong = self.violations(&sources.answers(questions)?);
+                let is_wrong =
+                    |place: &usize| wrong.iter().any(|one| one.question.as_deref() == Some(id(*place)));
+                let mut again: Vec<_> = done.iter().copied().filter(is_wrong).collect();
+                if again.is_empty() {
+                    let Some(place) = self.review(sources, send).await? else { return Ok(()) };
+                    again.push(place);
                 }
+                done.retain(|place| !again.contains(place));
+                sources.args.retain(|arg| again.iter().all(|place| id(*place) != arg.key));
             }
         };
-        prompt::dialogue(&self.session.output, canceled, review).await
+        prompt::dialogue(&self.session.output, canceled, asked).await
     }
 
     /// Refuses invalid answers, but for violations of the `tolerated` rules.
@@ -82,27 +82,31 @@ impl<'a> Dialogue<'a> {
         Err(answers::refused(self.title, questions, sources, violations, problem))
     }
 
-    /// Shows the answers to the questions that are `shown`, and asks what to do with them.
-    async fn review(&self, sources: &AnswerSources, shown: &[bool], send: &str) -> Result<Review, CliError> {
+    /// Shows the answers; returns the place of a question to ask again, or `None` to send them.
+    async fn review(&self, sources: &AnswerSources, send: &str) -> Result<Option<usize>, CliError> {
         let questions = &self.version.questions;
-        let answers = Value::Object(sources.answers(questions)?);
-        let is_listed = |place: &usize| shown[*place] && is_asked(&questions[*place]);
-        let places: Vec<_> = (0..questions.len()).filter(is_listed).collect();
+        let answers = sources.answers(questions)?;
+        let shown = self.version.shown(&answers);
+        let places: Vec<_> =
+            (0..questions.len()).filter(|place| shown[*place] && is_asked(&questions[*place])).collect();
         let line = |place: &usize| {
-            let question = &questions[*place];
-            let answer = question.id.as_ref().and_then(|id| answers.get(id));
-            let answer = answer.map(|answer| answer_text(question, answer)).filter(|text| !text.is_empty());
-            format!("{} → {}", question.title, answer.as_deref().unwrap_or("(no answer)"))
+            let Question { id, title, .. } = &questions[*place];
+            let answer = answers.iter().find(|(key, _)| id.as_ref() == Some(key));
+            let text = answer.map(|(_, answer)| answer_text(&questions[*place], answer)).unwrap_or_default();
+            format!("{title} → {}", if text.is_empty() { "(no answer)" } else { &text })
         };
         let lines: Vec<_> = places.iter().map(line).collect();
-        prompt::show(&format!("\n{}\n{}", self.title, lines.join("\n")));
-        match prompt::choose_or_escape("Done?", &[send, "Change an answer", "Cancel"]).await? {
-            Some(0) => Ok(Review::Send),
-            Some(1) => {
-                let chosen = prompt::choose_or_escape("Which one?", &lines).await?;
-                Ok(chosen.map_or(Review::Nothing, |place| Review::Change(places[place])))
+        loop {
+            prompt::show(&format!("\n{}\n{}", self.title, lines.join("\n")));
+            match prompt::choose_or_escape("Done?", &[send, "Change an answer", "Cancel"]).await? {
+                Some(0) => return Ok(None),
+                Some(1) => {
+                    if let Some(chosen) = prompt::choose_or_escape("Which one?", &lines).await? {
+                        return Ok(Some(places[chosen]));
+                    }
+                }
+                _ => return Err(CliError::Declined),
             }
-            _ => Err(CliError::Declined),
         }
     }
 
@@ -183,14 +187,6 @@ impl<'a> Dialogue<'a> {
         let now = self.session.now();
         self.version.check(answers, &Limits::UNLIMITED, now, self.texts).err().unwrap_or_default()
     }
-}
-
-/// What to do after a review.
-enum Review {
-    Send,
-    /// Ask the question at this place again.
-    Change(usize),
-    Nothing,
 }
 
 /// Whether people are asked for the answer.

@@ -61,18 +61,17 @@ impl Run for Completions {
 /// Prints completions if a shell asks for them. Returns whether it does.
 pub fn complete(arguments: &[OsString]) -> bool {
     let command = || {
-        let columns = columns(arguments);
-        let words: Vec<_> = arguments.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
+        let words: Vec<_> = arguments.iter().skip_while(|word| *word != "--").skip(1).collect();
         // Bash and zsh also pass what follows the cursor.
         let place = env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|place| place.parse().ok());
         let before = &words[..place.unwrap_or(words.len().saturating_sub(1)).min(words.len())];
+        let columns = columns(before);
         let columns = move || candidates(columns.iter().map(ToString::to_string));
         // Commands and values first: options are offered after a dash, or if there is nothing else.
-        let is_empty = arguments.last().is_some_and(|word| word.is_empty());
+        let is_empty = words.get(before.len()).is_none_or(|word| word.is_empty());
         let command = if is_empty { without_options(cli::command()) } else { cli::command() };
         // An alias would take the place of its command.
-        let is_first = arguments.iter().skip_while(|word| *word != "--").count() == 3;
-        let command = match is_empty && is_first {
+        let command = match is_empty && before.len() == 1 {
             true => command.mut_subcommands(|command| command.visible_alias(None)),
             false => command,
         };
@@ -97,10 +96,9 @@ fn without_options(command: clap::Command) -> clap::Command {
         .mut_subcommands(without_options)
 }
 
-/// Returns the columns of the command in `arguments`, which end with `--columns` and the incomplete value.
-fn columns(arguments: &[OsString]) -> &'static [&'static str] {
-    let words =
-        arguments.iter().skip_while(|word| *word != "--").skip(1).take_while(|word| *word != "--columns");
+/// Returns the columns of the command in `words`, which end with `--columns`.
+fn columns(words: &[&OsString]) -> &'static [&'static str] {
+    let words = words.iter().take_while(|word| **word != "--columns");
     let matches = Cli::command().ignore_errors(true).try_get_matches_from(words);
     match matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(Cli { command, .. }) => match command.columns() {

@@ -1,14 +1,14 @@
-//! Completions that only a server or the user's contexts know: forms, questions and answers, integrations, deliveries, keys.
+//! Completions that only a server or the user's contexts know: forms, questions, answers, integrations.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, Command, FromArgMatches};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use serde_json::json;
+use tokio::runtime::Builder;
+use tokio::time::timeout;
 
-use crate::api::{FormEntry, IntegrationDetail, KeyDetail};
+use crate::api::{FormEntry, IntegrationDetail};
 use crate::cli;
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::session::Session;
@@ -16,7 +16,7 @@ use crate::cli::environment::Environment;
 use crate::cli::input::{answer_hints, answers};
 use crate::cli::output::text::is_terminal_control;
 use crate::cli::output::{Colour, Format, Output, visible};
-use crate::client::{Client, FormQuery, MAX_PAGE};
+use crate::client::{FormQuery, MAX_PAGE};
 use crate::domain::question::Question;
 
 /// Maximum time for everything: the user waits after pressing a key.
@@ -26,11 +26,11 @@ const DEADLINE: Duration = Duration::from_millis(250);
 type Named = Vec<(String, String)>;
 
 /// Adds to the arguments of all commands the completions of names; `words` precede the one to complete.
-pub(super) fn with_names(command: Command, words: &[OsString]) -> Command {
+pub(super) fn with_names(command: Command, words: &[&OsString]) -> Command {
     let name = command.get_name().to_owned();
     let add = |arg: Arg| match kind(&name, &arg) {
         Some(kind) => {
-            let words = words.to_vec();
+            let words: Vec<_> = words.iter().copied().cloned().collect();
             arg.add(ArgValueCompleter::new(move |typed: &OsStr| candidates(kind, &words, typed)))
         }
         None => arg,
@@ -44,8 +44,6 @@ fn kind(command: &str, arg: &Arg) -> Option<&'static str> {
     match arg.get_id().as_str() {
         "form" | "forms" => Some("forms"),
         "integration" | "integrations" => Some("integrations"),
-        "delivery" | "deliveries" => Some("deliveries"),
-        "key" | "keys" if ["revoke", "rotate"].contains(&command) => Some("keys"),
         "context" => Some("contexts"),
         "name" | "names" if ["use", "remove", "logout"].contains(&command) => Some("contexts"),
         _ if is_answer() || arg.get_long() == Some("where") => Some("answers"),
@@ -68,57 +66,41 @@ fn candidates(kind: &str, words: &[OsString], typed: &OsStr) -> Vec<CompletionCa
 }
 
 fn find_in_time(kind: &str, words: &[OsString], typed: &str) -> Option<Named> {
-    let command = cli::command().ignore_errors(true);
-    let mut matches = command.try_get_matches_from(words).ok()?;
+    let mut matches = cli::command().ignore_errors(true).try_get_matches_from(words).ok()?;
     while let Some((_, inner)) = matches.remove_subcommand() {
         matches = inner;
     }
-    let session = session(&matches);
-    if kind == "contexts" {
-        let contexts = &session.credentials().ok()?.contexts;
-        return Some(contexts.iter().map(|(name, context)| (name.clone(), context.url.clone())).collect());
-    }
-    let form = matches.try_get_one::<String>("form").ok().flatten().map_or("", String::as_str);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let found = runtime.block_on(async {
-        let found = async {
-            let found = find(kind, &session.client().await.ok()?, form, typed).await;
-            session.close().await.ok().and(found)
-        };
-        tokio::time::timeout(DEADLINE, found).await.ok()?
-    });
-    // What still runs ends with the process.
-    runtime.shutdown_background();
-    found
-}
-
-/// Creates a session with the flags that were typed. It prints and asks nothing.
-fn session(matches: &ArgMatches) -> Session {
-    let text = |name| matches.try_get_one::<String>(name).ok().flatten().cloned();
-    let path = |name| matches.try_get_one::<PathBuf>(name).ok().flatten().cloned();
-    let insecure_http = matches.try_get_one("insecure_http").ok().flatten().copied().unwrap_or_default();
-    let key_file = path("key_file").filter(|path| *path != OsStr::new("-"));
-    let (url, context, data) = (text("url"), text("context"), path("data"));
-    let (timeout, quiet, no_input) = (DEADLINE, true, true);
-    let global =
-        Global { url, context, data, key_file, insecure_http, timeout, quiet, no_input, ..Global::default() };
+    let typed_flags = Global::from_arg_matches(&matches).ok()?;
+    let key_file = typed_flags.key_file.clone().filter(|path| path != "-");
+    let global = Global { timeout: DEADLINE, no_input: true, key_file, ..typed_flags };
     let environment = Environment::of_process();
     // In this format warnings are kept until the command ends.
     let mut output = Output::new(Some(Format::Json), Colour::Never, &environment);
     output.quiet = true;
-    Session::new(global, environment, output)
+    let session = Session::new(global, environment, output);
+    let form = matches.try_get_one::<String>("form").ok().flatten().map_or("", String::as_str);
+    let runtime = Builder::new_current_thread().enable_all().build().ok()?;
+    let found = runtime.block_on(timeout(DEADLINE, find(kind, &session, form, typed)));
+    // What still runs ends with the process.
+    runtime.shutdown_background();
+    found.ok().flatten()
 }
 
-async fn find(kind: &str, client: &Client, form: &str, typed: &str) -> Option<Named> {
-    Some(match kind {
+async fn find(kind: &str, session: &Session, form: &str, typed: &str) -> Option<Named> {
+    if kind == "contexts" {
+        let contexts = session.credentials().ok()?.contexts.iter();
+        return Some(contexts.map(|(name, context)| (name.clone(), context.url.clone())).collect());
+    }
+    let client = session.client().await.ok()?;
+    let found = match kind {
         "forms" => {
-            let forms = client.list_forms(&FormQuery::default(), MAX_PAGE).next().await.ok()??;
             let entry = |form: &FormEntry| {
                 let slug = form.slug.clone().filter(|_| !typed.starts_with("frm_"));
                 let reason = form.accepting_reason.as_ref().map(ToString::to_string);
                 let state = reason.unwrap_or_else(|| form.status.to_string());
                 (slug.unwrap_or_else(|| form.id.to_string()), format!("{} ({state})", form.title))
             };
+            let forms = client.list_forms(&FormQuery::default(), MAX_PAGE).next().await.ok()??;
             forms.iter().map(|form| entry(form)).collect()
         }
         "integrations" => {
@@ -126,20 +108,12 @@ async fn find(kind: &str, client: &Client, form: &str, typed: &str) -> Option<Na
             let integrations = client.list::<IntegrationDetail>(&path, "integrations").await.ok()?;
             integrations.iter().map(|one| (one.name.clone(), one.kind.clone())).collect()
         }
-        "deliveries" => {
-            let deliveries = client.list_deliveries(&json!({}), MAX_PAGE).next().await.ok()??;
-            deliveries.iter().map(|one| (one.id.to_string(), one.status.to_string())).collect()
-        }
-        "keys" => {
-            let keys = client.list::<KeyDetail>(&["keys"], "keys").await.ok()?;
-            keys.iter().map(|key| (key.id.to_string(), key.name.clone())).collect()
-        }
         _ => {
             let form = client.get_form(form).await.ok()?;
-            let questions = answers::known_questions(&answers::parse_questions(&form.questions));
-            answer_args(&questions, typed)
+            answer_args(&answers::known_questions(&answers::parse_questions(&form.questions)), typed)
         }
-    })
+    };
+    session.close().await.ok().map(|()| found)
 }
 
 /// Returns the beginnings of answers; or, once a question is typed, its answers if they can be listed.
@@ -153,15 +127,12 @@ fn answer_args(questions: &[Question], typed: &str) -> Named {
     let Some(question) = questions.iter().find(|question| question.id.as_deref() == Some(key)) else {
         return Named::new();
     };
-    let rules = question.kind.rules();
-    let values: Named = match (question.kind.name(), rules.range()) {
-        ("boolean" | "consent", _) => ["true", "false"].map(|value| (value.to_owned(), String::new())).into(),
+    let range = question.kind.rules().range().map(|bound| bound?.as_number()?.integer());
+    let plain = |value: String| (value, String::new());
+    let values: Named = match (question.kind.name(), range) {
+        ("boolean" | "consent", _) => ["true", "false"].map(|value| plain(value.to_owned())).into(),
         ("rating" | "opinion_scale", [Some(least), Some(most)]) => {
-            let [least, most] =
-                [least, most].map(|bound| bound.as_number().and_then(|bound| bound.integer()));
-            (least.unwrap_or(0)..=most.unwrap_or(-1))
-                .map(|value| (value.to_string(), String::new()))
-                .collect()
+            (least..=most).map(|value| plain(value.to_string())).collect()
         }
         _ => {
             answer_hints::choices(question, "options").into_iter().map(|one| (one.value, one.label)).collect()

@@ -18,4 +18,6 @@ _forms() {
     local COMP_WORDS=("${words[@]}") COMP_CWORD=$at
     _clap_complete_forms "$1" "$start$2" "$3"
     COMPREPLY=("${COMPREPLY[@]#"$start"}")
+    # The `=` behind the id of a question is not quoted.
+    [[ ${COMPREPLY[0]} =~ ^[a-z0-9_]+=$ ]] && compopt +o filenames
 }

@@ -12,10 +12,9 @@ use crate::domain::open_enum::OpenEnum;
 /// Answer a form in the terminal
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Asks every question that is asked, shows the answers, and sends them once you
-choose so; an answer can be changed before. KEY=VALUE answers a question in
-advance, as in `forms submit`. Prints the submission's id, and on stderr the
-`forms submit` command that would send the same.
+Asks all questions, shows the answers, which can be changed, and sends them.
+KEY=VALUE answers a question in advance, as in `forms submit`. Prints the
+submission's id, and on stderr the same as a `forms submit` command.
 
 Examples:
   forms fill customer-feedback
@@ -48,7 +47,7 @@ impl Run for Fill {
         })?;
         // The store must not stay locked while asking.
         session.close().await?;
-        let submit = Submit::of(self.form);
+        let submit = Submit { form: self.form, ..Submit::default() };
         let command = submit.retry_command(session);
         let mut unsent = Unsent { command, sources, given: 0, output: &session.output };
         dialogue.complete(&mut unsent.sources, "Send", "canceled, nothing was sent").await?;

@@ -28,7 +28,7 @@ use crate::domain::integration::MAX_INTEGRATIONS;
 pub use fill::Fill;
 
 /// Send answers to a form
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_long_help = "\
 Each answer is KEY=VALUE, where KEY is the question's id: `forms show FORM`
 lists them. VALUE is everything after the first `=`, converted by the
@@ -120,12 +120,6 @@ impl Run for Submit {
 }
 
 impl Submit {
-    /// Creates the command that sends answers to `form`.
-    fn of(form: String) -> Self {
-        let (answers, metadata) = (Vec::new(), Vec::new());
-        Self { form, answers, file: None, metadata, no_notify: false, dry_run: false }
-    }
-
     /// Returns the file, if it has many submissions.
     fn rows(&self) -> Option<RowFile> {
         self.file.as_deref().and_then(RowFile::detect)

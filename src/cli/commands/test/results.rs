@@ -21,7 +21,6 @@ pub(super) struct FormResults {
     passed: usize,
     pub(super) failed: usize,
     pub(super) tests: Vec<TestResult>,
-    /// Conditions that no test made true, or none false.
     pub(super) conditions: Vec<Uncovered>,
 }
 
@@ -29,11 +28,22 @@ pub(super) struct FormResults {
 pub(super) struct TestResult {
     pub(super) name: String,
     pub(super) passed: bool,
-    /// Where the test is written.
     #[serde(flatten)]
     pub(super) place: Place,
     /// What was expected of a question and what was found, for people.
     pub(super) failures: Vec<String>,
+}
+
+/// A condition with a result that it had in no test.
+#[derive(Debug, Serialize)]
+pub(super) struct Uncovered {
+    /// The id of the question, or the title of a page without one.
+    question: String,
+    /// `show_if` or `required_if`.
+    condition: &'static str,
+    never: bool,
+    #[serde(flatten)]
+    place: Place,
 }
 
 /// A place in a file; line and column are from 1.
@@ -42,18 +52,6 @@ pub(super) struct Place {
     pub(super) file: String,
     pub(super) line: usize,
     column: usize,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Uncovered {
-    /// The id of the question, or the title of a page without one.
-    question: String,
-    /// `show_if` or `required_if`.
-    condition: &'static str,
-    /// The result that it had in no test.
-    never: bool,
-    #[serde(flatten)]
-    place: Place,
 }
 
 impl FormResults {
@@ -69,10 +67,9 @@ impl FormResults {
 
     /// Returns the report for people: the counts, then what failed, then what is not covered.
     pub(super) fn text(&self) -> String {
-        let counts = match (self.passed, self.failed) {
-            (0, 0) => "no tests".to_owned(),
-            (passed, 0) => format!("{passed} passed"),
-            (passed, failed) => format!("{failed} failed, {passed} passed"),
+        let counts = match self.tests.is_empty() {
+            true => "no tests".to_owned(),
+            false => format!("{} passed, {} failed", self.passed, self.failed),
         };
         let mut text = format!("{}: {counts}\n", self.file);
         for TestResult { name, place, failures, .. } in self.tests.iter().filter(|test| !test.passed) {
@@ -108,11 +105,13 @@ fn run(
     let (_, errors) = split_dropped(checked.err().unwrap_or_default(), settings.unknown_answers());
     let mut failures = compare_errors(case, &errors);
     let shown: Vec<_> = version.questions.iter().zip(version.shown(&case.answers)).collect();
-    let is_shown = |id: &String| shown.iter().any(|(one, is_shown)| one.id.as_ref() == Some(id) && *is_shown);
-    let hidden = case.asked.iter().filter(|id| !is_shown(id));
-    failures.extend(hidden.map(|id| format!("`{id}`: expected to be asked, found not asked")));
-    let asked = case.not_asked.iter().filter(|id| is_shown(id));
-    failures.extend(asked.map(|id| format!("`{id}`: expected not to be asked, found asked")));
+    for (ids, expected, [wanted, found]) in
+        [(&case.asked, true, ["asked", "not asked"]), (&case.not_asked, false, ["not asked", "asked"])]
+    {
+        let is_shown = |id: &String| shown.iter().any(|(one, shown)| one.id.as_ref() == Some(id) && *shown);
+        let wrong = ids.iter().filter(|id| is_shown(id) != expected);
+        failures.extend(wrong.map(|id| format!("`{id}`: expected {wanted}, found {found}")));
+    }
     let place = Place::of(form, case.location.as_ref());
     TestResult { name: case.name.clone(), passed: failures.is_empty(), place, failures }
 }

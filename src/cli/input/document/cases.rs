@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::input::answers::suggest_question;
 use crate::cli::input::document::Document;
-use crate::cli::input::document::read::{FileReader, read, text};
-use crate::cli::input::document::tree::TextMode;
+use crate::cli::input::document::read::{read, single};
 use crate::cli::input::document::violations::locate_violations;
 use crate::cli::output::diagnostics::{Diagnostic, Location, Report};
 use crate::cli::output::exit::CliError;
@@ -42,17 +41,18 @@ pub struct Case {
 ///
 /// # Errors
 /// With all problems of the forms or of their tests; or if a file cannot be read.
-pub fn read_tested(path: &Path) -> Result<Vec<(Document, Vec<Case>)>, CliError> {
+pub fn read_tested(path: &Path) -> Result<Vec<(Vec<Case>, Document)>, CliError> {
     let with_cases = |form: Document| (form.cases().unwrap_or_default(), form);
-    let mut tested: Vec<_> =
-        read(path)?.into_iter().map(with_cases).map(|(cases, form)| (form, cases)).collect();
+    let mut tested: Vec<_> = read(path)?.into_iter().map(with_cases).collect();
     let beside = EXTENSIONS.iter().map(|extension| path.with_extension(format!("test.{extension}")));
     for file in beside.filter(|file| file.is_file()) {
-        let [(form, cases)] = &mut tested[..] else {
+        let [(cases, form)] = &mut tested[..] else {
             let message = format!("{} has tests of one form, found {}", file.display(), tested.len());
             return Err(CliError::usage_with_help(message, "write the tests of each form into its `tests`"));
         };
-        cases.extend(read_file(&file, form)?);
+        let tests = single(&file, "one list of tests", |value| value.kind() != "null")?;
+        let read = tests.read_cases(form);
+        cases.extend(read.map_err(|diagnostics| Report::of_file(&tests.file, diagnostics))?);
     }
     Ok(tested)
 }
@@ -62,20 +62,6 @@ pub fn tested_form(path: &Path) -> Option<PathBuf> {
     let name = path.file_stem()?.to_str()?.strip_suffix(".test")?;
     let form = |extension| path.with_file_name(format!("{name}.{extension}"));
     Some(EXTENSIONS.map(form).into_iter().find(|form| form.is_file()).unwrap_or_else(|| form(EXTENSIONS[0])))
-}
-
-/// Reads a file of tests of `form`: a list, or an object with the list `tests`.
-fn read_file(path: &Path, form: &Document) -> Result<Vec<Case>, CliError> {
-    let (file, text) = text(path)?;
-    let (mut documents, mut diagnostics) = FileReader::of(&file, &text).documents(TextMode::Nowhere);
-    if diagnostics.is_empty() && documents.len() != 1 {
-        diagnostics.push(Diagnostic::new("malformed_file", format!("{file} must be one list of tests")));
-    }
-    let read = match documents.pop() {
-        Some(tests) if diagnostics.is_empty() => tests.read_cases(form),
-        _ => Err(diagnostics),
-    };
-    read.map_err(|diagnostics| Report::of_file(&file, diagnostics).into())
 }
 
 impl Document {
@@ -90,37 +76,26 @@ impl Document {
         Self { file, source, value, root, format_version: None, tests: None }.read_cases(self)
     }
 
-    /// Reads the document as tests of `form`, whose questions are unknown if it is not valid.
+    /// Reads the document, a list of tests of `form` or an object with it; questions are unknown if the form is not valid.
     fn read_cases(&self, form: &Self) -> Result<Vec<Case>, Vec<Diagnostic>> {
-        let mut violations = Vec::new();
-        let (tests, start) = match &self.value {
-            list @ Value::Array(_) => (Some(list), ""),
-            object => (read_member(object, &mut violations), "/tests"),
-        };
+        let (tests, start) = self.value.get("tests").map_or((&self.value, ""), |tests| (tests, "/tests"));
         let definition = form.definition();
         let ids = definition.map(|form| form.questions.into_iter().filter_map(|one| one.id).collect());
-        let mut reader = CaseReader { ids, violations };
+        let mut reader = CaseReader { ids, violations: Vec::new() };
+        if tests.as_array().is_none() {
+            reader.violations.push(Violation::wrong_type(start, "tests", "a list", tests));
+        }
         let case = |(place, test)| {
             let pointer = format!("{start}/{place}");
             let location = self.span(&pointer, false).map(|span| self.location(span));
             reader.case(test, &pointer, location)
         };
-        let tests = tests.and_then(Value::as_array).unwrap_or_default();
-        let cases = tests.iter().enumerate().filter_map(case).collect();
+        let cases = tests.as_array().unwrap_or_default().iter().enumerate().filter_map(case).collect();
         match &reader.violations[..] {
             [] => Ok(cases),
             violations => Err(locate_violations(self, violations)),
         }
     }
-}
-
-/// Returns the only member of a file of tests.
-fn read_member<'a>(file: &'a Value, violations: &mut Vec<Violation>) -> Option<&'a Value> {
-    let mut fields = Fields::open(file, "", "a file of tests", violations)?;
-    let is_list = |tests: &'a Value| tests.as_array().map(|_| tests);
-    let tests = fields.typed("tests", "a list", is_list, |_| None);
-    fields.close(&[]);
-    tests
 }
 
 /// Reads tests of a form.

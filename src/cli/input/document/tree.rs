@@ -42,7 +42,7 @@ pub(super) enum TextMode {
     /// Those of the members in [`TEXTS`], and all below `labels`.
     Named,
     Everywhere,
-    /// None: in conditions, answers and tests, whose members are question ids.
+    /// None: in conditions and answers, whose members are question ids.
     Nowhere,
 }
 
@@ -50,7 +50,7 @@ impl TextMode {
     fn within(self, name: &str) -> Self {
         match self {
             Self::Named if name == "labels" || TEXTS.contains(&name) => Self::Everywhere,
-            Self::Named if ["show_if", "required_if", "when", "tests"].contains(&name) => Self::Nowhere,
+            Self::Named if ["show_if", "required_if", "when", "answers"].contains(&name) => Self::Nowhere,
             other => other,
         }
     }
