@@ -34,6 +34,9 @@ fn calls(command: &str) -> Calls {
             &["survey.yaml", "survey.yaml two.yaml", "survey.yaml q1=x", "survey.yaml --answers sets.jsonl"],
             &[(6, "bad.yaml"), (2, "missing.yaml"), (6, "bad.yaml q1=x")],
         ),
+        "test" => (&["survey.yaml", "survey.yaml two.yaml"], &[(6, "bad.yaml"), (2, "missing.yaml"), (2, "")]),
+        "fill" => (&[], &[(2, "FORM")]),
+        "ask" => (&["survey.yaml q1=x"], &[(2, "survey.yaml"), (6, "survey.yaml q1=x q9=1"), (6, "bad.yaml")]),
         "publish" => {
             (&["FORM", "NEW NEW", "NEW --public", "FORM --dry-run"], &[(3, "nope"), (3, "nope --dry-run")])
         }

@@ -80,7 +80,7 @@ fn find_in_time(kind: &str, words: &[OsString], typed: &str) -> Option<Named> {
     let session = Session::new(global, environment, output);
     let form = matches.try_get_one::<String>("form").ok().flatten().map_or("", String::as_str);
     let runtime = Builder::new_current_thread().enable_all().build().ok()?;
-    let found = runtime.block_on(timeout(DEADLINE, find(kind, &session, form, typed)));
+    let found = runtime.block_on(async { timeout(DEADLINE, find(kind, &session, form, typed)).await });
     // What still runs ends with the process.
     runtime.shutdown_background();
     found.ok().flatten()
