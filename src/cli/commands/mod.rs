@@ -4,6 +4,7 @@
 //! of them all.
 
 pub mod apply;
+pub mod ask;
 mod batch;
 mod block_on;
 pub mod completions;
@@ -37,6 +38,7 @@ pub mod show;
 pub mod spam;
 pub mod store;
 pub mod submit;
+pub mod test;
 pub mod trash;
 pub mod validate;
 pub mod whoami;
@@ -120,6 +122,7 @@ subcommands! {
         Edit(edit::Edit),
         Show(show::Show),
         Validate(validate::Validate),
+        Test(test::Test),
         Diff(diff::Diff),
         Apply(apply::Apply),
         Dev(dev::Dev),
@@ -133,6 +136,8 @@ subcommands! {
         Open(open::Open),
         Share(share::Share),
         Submit(submit::Submit),
+        Fill(submit::Fill),
+        Ask(ask::Ask),
         Results(results::Results),
         Responses(responses::Responses),
         #[command(subcommand)]

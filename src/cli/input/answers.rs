@@ -108,7 +108,10 @@ pub fn submission_body(
     }
     match wrong.is_empty() {
         true => Ok(sources.record.body(answers)),
-        false => Err(refused(form, sources, wrong, Problem::new(Code::ValidationFailed))),
+        false => {
+            let problem = Problem::new(Code::ValidationFailed);
+            Err(refused(&form.title, &version.questions, sources, wrong, problem))
+        }
     }
 }
 
@@ -121,15 +124,15 @@ pub fn split_dropped(
     violations.into_iter().partition(is_dropped)
 }
 
-/// Returns the error for answers that the form refuses, found here or by the server, which sent `problem`.
-fn refused(
-    form: &FormDetail,
+/// Returns the error for answers that the form called `title` refuses, found here or by the server, which sent `problem`.
+pub fn refused(
+    title: &str,
+    questions: &[Question],
     sources: &AnswerSources,
     mut violations: Vec<Violation>,
     problem: Problem,
 ) -> CliError {
-    let questions = known_questions(&parse_questions(&form.questions));
-    let answers = sources.answers(&questions).unwrap_or_default();
+    let answers = sources.answers(questions).unwrap_or_default();
     // A misspelt id explains why an answer is missing.
     violations.sort_by_key(|violation| violation.code != Rule::UnknownQuestion);
     let is_misspelt = |missing: &Violation| {
@@ -140,10 +143,9 @@ fn refused(
     let diagnostic = |violation: &Violation| {
         let mut violation = violation.clone();
         if violation.code == Rule::UnknownQuestion {
-            violation.message =
-                format!("`{}` is not a question of \"{}\"", answer_key(&violation), form.title);
+            violation.message = format!("`{}` is not a question of \"{title}\"", answer_key(&violation));
         }
-        answer_diagnostic(&questions, &answers, violation)
+        answer_diagnostic(questions, &answers, violation)
     };
     let shown = violations.iter().filter(|violation| !is_misspelt(violation)).map(diagnostic).collect();
     Report::with_outcome(sources.with_locations(shown), "nothing was sent", problem).into()
@@ -158,7 +160,8 @@ pub fn explain_refusal(
 ) -> CliError {
     match error {
         ClientError::Problem(problem) if !problem.errors.is_empty() => {
-            refused(form, sources, problem.errors.clone(), *problem)
+            let questions = known_questions(&parse_questions(&form.questions));
+            refused(&form.title, &questions, sources, problem.errors.clone(), *problem)
         }
         other => with_open_hint(other, &display_name(form), prefix),
     }

@@ -6,6 +6,7 @@ pub mod answer_hints;
 pub mod answers;
 pub mod ask_question;
 pub mod assignment;
+pub mod dialogue;
 pub mod document;
 pub mod draft;
 pub mod editor;

@@ -116,6 +116,12 @@ pub async fn choose(question: &str, items: &[impl AsRef<str>]) -> Result<usize, 
     run(move |term| Select::new().with_prompt(question).items(&items).default(0).interact_on(term)).await
 }
 
+/// Asks for one of `items`; returns its index, or `None` after Esc.
+pub async fn choose_or_escape(question: &str, items: &[impl AsRef<str>]) -> Result<Option<usize>, CliError> {
+    let (question, items) = (one_row(question), rows(items));
+    run(move |term| Select::new().with_prompt(question).items(&items).default(0).interact_on_opt(term)).await
+}
+
 /// Asks for any number of `items`; returns their indices in ascending order.
 pub async fn choose_several(question: &str, items: &[impl AsRef<str>]) -> Result<Vec<usize>, CliError> {
     let (question, items) = (one_row(question), rows(items));

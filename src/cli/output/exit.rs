@@ -101,6 +101,8 @@ pub enum CliError {
     TestFailed { name: String },
     /// The journal in a data directory is damaged; the places were shown.
     Damaged { data: String, places: usize },
+    /// Tests of forms failed, or did not cover the conditions; the report was shown.
+    TestsFailed { summary: String },
     /// `doctor` found something; the checks were shown.
     Findings { count: usize },
     /// A salvage has lost something: what was counted, which is all if the rest is complete.
@@ -170,6 +172,7 @@ impl CliError {
             Self::Declined
             | Self::FormsDiffer
             | Self::TestFailed { .. }
+            | Self::TestsFailed { .. }
             | Self::Damaged { .. }
             | Self::Findings { .. }
             | Self::Differs { .. }

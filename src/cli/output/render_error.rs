@@ -13,7 +13,7 @@ use crate::cli::output::visible;
 use crate::client::ClientError;
 
 /// Codes that only the command line has, as in `-o json`, with their meanings.
-pub const CODES: [(&str, &str); 21] = [
+pub const CODES: [(&str, &str); 22] = [
     ("usage", "The command line is not valid. `forms help <command>` shows the usage."),
     (
         "context_not_found",
@@ -37,6 +37,10 @@ pub const CODES: [(&str, &str); 21] = [
     (
         "test_failed",
         "The integration did not accept the test event. The attempt, which the command shows, has the reason.",
+    ),
+    (
+        "tests_failed",
+        "A test of a form failed; or, with --require-coverage, a condition was true in no test, or false in none. The report of `forms test` shows each with its place.",
     ),
     (
         "journal_damaged",
@@ -114,6 +118,7 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
         CliError::TestFailed { name } => {
             local_diagnostic("test_failed", &format!("the test of `{name}` failed"))
         }
+        CliError::TestsFailed { summary } => local_diagnostic("tests_failed", summary),
         CliError::Damaged { data, places } => {
             let places = count_noun(*places, "place");
             let help =

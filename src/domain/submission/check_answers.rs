@@ -92,9 +92,29 @@ impl Version {
 
     /// Returns for each question whether it is shown with these answers, in the order of the questions.
     pub fn shown(&self, answers: &[(String, Value)]) -> Vec<bool> {
+        self.decide_each(answers, |_, _, is_shown| is_shown)
+    }
+
+    /// Returns for each question whether its `show_if` and its `required_if` hold with these answers; `None` if it has no
+    /// such condition, or if the condition made no difference, since the page or the question is not shown.
+    pub fn conditions_held(&self, answers: &[(String, Value)]) -> Vec<[Option<bool>; 2]> {
+        self.decide_each(answers, |state, question, is_shown| {
+            let holds = |condition: &Option<Condition>| Some(state.decide(condition.as_ref()?).holds);
+            let matters = state.page.holds || question.kind.begins_page();
+            [holds(&question.show_if).filter(|_| matters), holds(&question.required_if).filter(|_| is_shown)]
+        })
+    }
+
+    /// Calls `decide` for each question with the state of the conditions and whether the question is shown.
+    fn decide_each<'a, T>(
+        &'a self,
+        answers: &'a [(String, Value)],
+        decide: impl Fn(&ConditionState<'a>, &Question, bool) -> T,
+    ) -> Vec<T> {
         let (sent, mut state) = (by_question(answers), ConditionState::new(&self.questions));
-        let step = |question| {
+        let step = |question: &'a Question| {
             let is_shown = state.visibility(question).holds;
+            let decided = decide(&state, question, is_shown);
             if let (true, Some(id)) = (is_shown, question.id.as_deref()) {
                 state.record_answer(
                     id,
@@ -102,7 +122,7 @@ impl Version {
                     sent.get(id).copied().or(question.kind.rules().default_answer()),
                 );
             }
-            is_shown
+            decided
         };
         self.questions.iter().map(step).collect()
     }

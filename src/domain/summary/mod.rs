@@ -32,6 +32,8 @@ pub struct Summarizer {
     totals: Totals,
     timeline: TimeCounts,
     answers: HashMap<String, AnswerCounts>,
+    /// The present id for each that a question had before.
+    renamed: HashMap<String, String>,
 }
 
 impl Summarizer {
@@ -41,7 +43,12 @@ impl Summarizer {
         let counts = |question: &Question| Some((question.id.clone()?, AnswerCounts::new(question, memory)));
         let answers =
             questions.iter().filter(|question| question.takes_answer()).filter_map(counts).collect();
-        Self { totals: Totals::default(), timeline: TimeCounts::default(), answers }
+        let renamed = |question: &Question| {
+            let id = question.id.clone().unwrap_or_default();
+            question.was.iter().map(|was| (was.clone(), id.clone())).collect::<Vec<_>>()
+        };
+        let renamed = questions.iter().flat_map(renamed).collect();
+        Self { totals: Totals::default(), timeline: TimeCounts::default(), answers, renamed }
     }
 
     /// Adds a submission; the newest must come first. Answers to other questions do not count, nor do those that the present
@@ -53,7 +60,8 @@ impl Summarizer {
         self.totals.last_at.get_or_insert(at);
         self.timeline.add(at.millis());
         let Ok(Value::Object(answers)) = json::parse(&submission.answers) else { return };
-        for (id, answer) in &answers {
+        for (key, answer) in &answers {
+            let id = self.renamed.get(key).unwrap_or(key);
             if let Some(counts) = self.answers.get_mut(id) {
                 counts.add(answer, submission);
             }

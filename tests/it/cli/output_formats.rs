@@ -44,6 +44,13 @@ fn calls(command: &str) -> Calls {
         ),
         "promote" => (&[], &[(2, "FORM"), (3, "FORM --from nope --to nope")]),
         "dev" => (&[], &[(2, ""), (2, "missing.yaml"), (6, "bad.yaml")]),
+        "test" => {
+            (&["survey.yaml", "survey.yaml two.yaml"], &[(6, "bad.yaml"), (2, "missing.yaml"), (2, "")])
+        }
+        "fill" => (&[], &[(2, "FORM")]),
+        "ask" => {
+            (&["survey.yaml q1=x"], &[(2, "survey.yaml"), (6, "survey.yaml q1=x q9=1"), (6, "bad.yaml")])
+        }
         "publish" => {
             (&["FORM", "NEW NEW", "NEW --public", "FORM --dry-run"], &[(3, "nope"), (3, "nope --dry-run")])
         }

@@ -269,6 +269,11 @@ fn a_renamed_question_keeps_its_answers() {
             &[&DATA[..], &["responses", "lunch", "--where", "mobile=+4917612345678", "-o", "jsonl"]].concat()
         );
     assert_eq!(found.lines().count(), 1);
+    let summary = run(&home, &["results", "lunch", "-o", "json"]).expect(0).json();
+    assert_eq!(
+        (&summary["questions"][1]["id"], &summary["questions"][1]["answered"]),
+        (&json!("mobile"), &json!(2))
+    );
     home.ok(&[&DATA[..], &["responses", "export", "lunch", "--to", "all.csv"]].concat());
     let exported = fs::read_to_string(home.path().join("all.csv")).unwrap();
     assert!(exported.starts_with("id,submitted_at,dish,mobile,score,comment\n"), "{exported}");

@@ -2,6 +2,7 @@
 
 mod ask;
 mod bulk;
+mod fill;
 mod template;
 
 use std::path::{Path, PathBuf};
@@ -24,8 +25,10 @@ use crate::domain::delivery::DeliveryStatus;
 use crate::domain::form::settings::Confirmation;
 use crate::domain::integration::MAX_INTEGRATIONS;
 
+pub use fill::Fill;
+
 /// Send answers to a form
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_long_help = "\
 Each answer is KEY=VALUE, where KEY is the question's id: `forms show FORM`
 lists them. VALUE is everything after the first `=`, converted by the
@@ -214,12 +217,19 @@ struct Unsent<'a> {
     output: &'a Output,
 }
 
-impl Drop for Unsent<'_> {
-    fn drop(&mut self) {
+impl Unsent<'_> {
+    /// Returns the command that sends the answers; `None` if it has no others than those that were typed.
+    fn command_line(&self) -> Option<String> {
         let asked = self.sources.args[self.given..].iter().filter(|arg| !arg.is_empty());
         let asked: Vec<_> = asked.map(|arg| shell_quote(&arg.to_string())).collect();
-        if !asked.is_empty() {
-            self.output.warn(&format!("to send your answers later: {} {}", self.command, asked.join(" ")));
+        (!asked.is_empty()).then(|| format!("{} {}", self.command, asked.join(" ")))
+    }
+}
+
+impl Drop for Unsent<'_> {
+    fn drop(&mut self) {
+        if let Some(command) = self.command_line() {
+            self.output.warn(&format!("to send your answers later: {command}"));
         }
     }
 }

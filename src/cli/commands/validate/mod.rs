@@ -182,7 +182,11 @@ fn answer(argument: &Path) -> Option<String> {
 async fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError> {
     session.announce_stdin(path);
     let path = path.to_owned();
-    let documents = read_input(move || document::read(&path)).await?;
+    let documents = read_input(move || match document::tested_form(&path) {
+        Some(form) => document::read_tested(&form).map(|_| Vec::new()),
+        None => document::read(&path),
+    });
+    let documents = documents.await?;
     let secrets = |document: &Document| document.secret_warnings(&session.environment);
     let warnings =
         documents.iter().flat_map(|document| [document.default_limit_warnings(), secrets(document)].concat());
@@ -194,8 +198,8 @@ fn one(mut forms: Vec<Document>) -> Result<Document, CliError> {
     match forms.len() {
         1 => Ok(forms.remove(0)),
         count => {
-            let file = &forms[0].file;
-            Err(CliError::usage(format!("answers are checked against one form, found {count} in {file}")))
+            let file = forms.first().map(|form| format!(" in {}", form.file)).unwrap_or_default();
+            Err(CliError::usage(format!("answers are checked against one form, found {count}{file}")))
         }
     }
 }

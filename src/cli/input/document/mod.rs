@@ -2,6 +2,7 @@
 //!
 //! Members that only files have (`version`, `status`, `tests`, `x-…`) are removed.
 
+mod cases;
 mod files;
 mod logo;
 mod mask;
@@ -35,6 +36,7 @@ named_enum! {
     }
 }
 
+pub use cases::{Case, read_tested, tested_form};
 pub use files::files;
 pub use read::{decode, entry, open, read, read_text, read_value, text};
 pub use record::{Record, record, records};
@@ -82,6 +84,7 @@ pub struct Document {
     format_version: Option<Value>,
     /// The member `status`.
     status: Option<Value>,
+    tests: Option<Value>,
 }
 
 impl Document {
@@ -90,6 +93,7 @@ impl Document {
     fn into_form(mut self) -> Self {
         self.format_version = self.value.get("version").cloned();
         self.status = self.value.get("status").cloned();
+        self.tests = self.value.get("tests").filter(|tests| **tests != Value::Null).cloned();
         remove_file_members(&mut self.value, &["version", "status"]);
         if let Some(settings) = self.value.get_mut("settings") {
             remove_file_members(settings, &[]);
@@ -108,7 +112,7 @@ impl Document {
         Definition::read(&self.value, &Limits::UNLIMITED).ok()
     }
 
-    /// Returns all problems of the definition but those of size. Unknown types and fields that the edited form, `base`, has
+    /// Returns all problems of the tests, and of the definition but those of size. Unknown types and fields that the edited form, `base`, has
     /// too are allowed: the server may be newer.
     fn check(&self, base: Option<&Value>) -> Vec<Diagnostic> {
         let mut violations = Definition::read(&self.value, &Limits::UNLIMITED).err().unwrap_or_default();
@@ -122,7 +126,9 @@ impl Document {
             let message = format!("`status` is not one of: {}", names.join(", "));
             violations.insert(0, Violation::new("/status", Rule::TypeMismatch, message));
         }
-        locate_violations(self, &violations)
+        let mut diagnostics = locate_violations(self, &violations);
+        diagnostics.extend(self.cases().err().into_iter().flatten());
+        diagnostics
     }
 
     /// Returns the state that the file asks for.
@@ -205,6 +211,11 @@ impl Document {
         };
         let line = self.source.get(span.clone())?.lines().next().unwrap_or_default().trim_end();
         Some(span.start..span.start + line.len())
+    }
+
+    /// Returns the location of the member at `pointer`, by its name.
+    pub fn member(&self, pointer: &str) -> Option<Location> {
+        Some(self.location(self.span(pointer, true)?))
     }
 
     /// Creates a diagnostic about the value at `pointer`.

@@ -65,11 +65,16 @@ pub fn read_text(file: &str, text: &str, base: Option<&Value>) -> Result<Vec<Doc
 /// # Errors
 /// With all problems of notation, or if it has none or several objects.
 pub fn entry(path: &Path) -> Result<Document, CliError> {
+    single(path, "one object", |value| matches!(value, Value::Object(_)))
+}
+
+/// Reads the file at `path` as one document that `is_wanted`, called `wanted`.
+pub(super) fn single(path: &Path, wanted: &str, is_wanted: fn(&Value) -> bool) -> Result<Document, CliError> {
     let (file, text) = text(path)?;
     let reader = FileReader::of(&file, &text);
     let (mut documents, mut diagnostics) = reader.documents(TextMode::Named);
-    if diagnostics.is_empty() && !matches!(&documents[..], [Document { value: Value::Object(_), .. }]) {
-        diagnostics.push(Diagnostic::new("malformed_file", format!("{file} must be one object")));
+    if diagnostics.is_empty() && !matches!(&documents[..], [document] if is_wanted(&document.value)) {
+        diagnostics.push(Diagnostic::new("malformed_file", format!("{file} must be {wanted}")));
     }
     match documents.pop() {
         Some(document) if diagnostics.is_empty() => Ok(document),
@@ -160,7 +165,15 @@ impl<'a> FileReader<'a> {
     /// Creates a document from `value` unchanged.
     pub(super) fn document(&self, value: Value, root: Option<Node>) -> Document {
         let source = Arc::clone(&self.source);
-        Document { file: self.file.to_owned(), source, value, root, format_version: None, status: None }
+        Document {
+            file: self.file.to_owned(),
+            source,
+            value,
+            root,
+            format_version: None,
+            status: None,
+            tests: None,
+        }
     }
 
     pub(super) fn malformed(&self, message: String, line: usize, column: usize) -> Diagnostic {

@@ -50,7 +50,7 @@ impl TextMode {
     fn within(self, name: &str) -> Self {
         match self {
             Self::Named if name == "labels" || TEXTS.contains(&name) => Self::Everywhere,
-            Self::Named if ["show_if", "required_if", "when"].contains(&name) => Self::Nowhere,
+            Self::Named if ["show_if", "required_if", "when", "answers"].contains(&name) => Self::Nowhere,
             other => other,
         }
     }

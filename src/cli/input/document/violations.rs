@@ -114,7 +114,9 @@ fn location(document: &Document, violation: &Violation) -> Option<Location> {
 /// Whether the violation is about a name rather than its value.
 fn is_of_name(violation: &Violation) -> bool {
     match violation.code.known() {
-        Some(Rule::UnknownField | Rule::ReadOnlyField | Rule::UnknownReference) => true,
+        Some(Rule::UnknownField | Rule::ReadOnlyField | Rule::UnknownReference | Rule::UnknownQuestion) => {
+            true
+        }
         Some(Rule::InvalidRange) => violation.pointer.split('/').nth(3) == Some("labels"),
         _ => false,
     }
@@ -126,6 +128,7 @@ fn label(violation: &Violation) -> Option<&'static str> {
         Rule::UnknownField => "not a field here",
         Rule::UnknownQuestionType => "not a question type",
         Rule::UnknownReference => "not an earlier question",
+        Rule::UnknownQuestion => "not a question",
         Rule::ImpossibleCondition => "never true",
         Rule::DuplicateQuestionId | Rule::DuplicateOption => "used again here",
         Rule::ReadOnlyField => "set by the server",

@@ -1,5 +1,7 @@
 //! `forms completions`, and the answers to the shells that ask for completions.
 
+mod names;
+
 use std::env;
 use std::ffi::OsString;
 
@@ -34,25 +36,46 @@ impl Run for Completions {
         let written =
             shell.map(|shell| shell.write_registration(VARIABLE, "forms", "forms", "forms", &mut script));
         written.transpose().map_err(|error| CliError::io("cannot write the script", error))?;
-        // Where nothing is offered, bash would offer files; and it must quote the names of those that are.
-        session.output.write(&String::from_utf8_lossy(&script).replace("-o bashdefault", "-o filenames"))
+        let mut script = String::from_utf8_lossy(&script).into_owned();
+        match self.shell {
+            // Where nothing is offered, bash would offer files; and it must quote the values that are.
+            Shell::Bash => {
+                script =
+                    script.replace("-o bashdefault", "-o filenames").replace("-F _clap_complete_", "-F _");
+                script += include_str!("rejoin.bash");
+            }
+            // No space after `q1=`.
+            Shell::Zsh => {
+                let described = "[[ -n $keys ]] && _describe -V 'values' keys -S ''; [[ -n $other ]]";
+                script = script.replace("[[ -n $other ]]", described);
+                script = script.replace("dirs=()", "dirs=() keys=()");
+                let key = "[[ $value == *= ]] && keys+=(\"$completion\") || other+=(";
+                script = script.replace("other+=(", key);
+            }
+            _ => {}
+        }
+        session.output.write(&script)
     }
 }
 
 /// Prints completions if a shell asks for them. Returns whether it does.
 pub fn complete(arguments: &[OsString]) -> bool {
     let command = || {
-        let columns = columns(arguments);
+        let words: Vec<_> = arguments.iter().skip_while(|word| *word != "--").skip(1).collect();
+        // Bash and zsh also pass what follows the cursor.
+        let place = env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|place| place.parse().ok());
+        let before = &words[..place.unwrap_or(words.len().saturating_sub(1)).min(words.len())];
+        let columns = columns(before);
         let columns = move || candidates(columns.iter().map(ToString::to_string));
         // Commands and values first: options are offered after a dash, or if there is nothing else.
-        let is_empty = arguments.last().is_some_and(|word| word.is_empty());
+        let is_empty = words.get(before.len()).is_none_or(|word| word.is_empty());
         let command = if is_empty { without_options(cli::command()) } else { cli::command() };
         // An alias would take the place of its command.
-        let is_first = arguments.iter().skip_while(|word| *word != "--").count() == 3;
-        let command = match is_empty && is_first {
+        let command = match is_empty && before.len() == 1 {
             true => command.mut_subcommands(|command| command.visible_alias(None)),
             false => command,
         };
+        let command = names::with_names(command, before);
         command.mut_arg("columns", |argument| argument.add(ArgValueCandidates::new(columns)))
     };
     let folder = env::current_dir().ok();
@@ -73,10 +96,9 @@ fn without_options(command: clap::Command) -> clap::Command {
         .mut_subcommands(without_options)
 }
 
-/// Returns the columns of the command in `arguments`, which end with `--columns` and the incomplete value.
-fn columns(arguments: &[OsString]) -> &'static [&'static str] {
-    let words =
-        arguments.iter().skip_while(|word| *word != "--").skip(1).take_while(|word| *word != "--columns");
+/// Returns the columns of the command in `words`, which end with `--columns`.
+fn columns(words: &[&OsString]) -> &'static [&'static str] {
+    let words = words.iter().take_while(|word| **word != "--columns");
     let matches = Cli::command().ignore_errors(true).try_get_matches_from(words);
     match matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(Cli { command, .. }) => match command.columns() {

@@ -1,0 +1,109 @@
+//! `forms test`: runs the tests in form files, without a server.
+
+mod junit;
+mod results;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+
+use crate::cli::commands::batch::Batch;
+use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
+use crate::cli::input::document;
+use crate::cli::output::Format;
+use crate::cli::output::humanize::count_noun;
+
+use results::FormResults;
+
+/// Run the tests of forms, offline
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Tests are in the form file as `tests`, or in NAME.test.yaml beside NAME.yaml:
+answers, and what the form should do with them. They are checked as the server
+checks answers.
+
+  tests:
+    - name: a low score asks for a reason
+      answers: { score: 1 }
+      errors: { reason: [required] }
+      asked: [reason]
+
+`errors` has all codes by question; without it, the answers must be accepted.
+`asked` and `not_asked` list questions. `now: 2027-01-31T12:00:00Z` sets the time
+for bounds such as `today`. Conditions that were true in no test, or false in
+none, are listed. Exits with code 1 if a test failed, 6 if a file is not valid.
+
+Examples:
+  forms test survey.yaml
+  forms test forms/*.yaml --require-coverage --junit report.xml
+  forms test survey.yaml -o json | jq '.tests[] | select(.passed | not)'")]
+pub struct Test {
+    /// Form files in YAML or JSON, - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Also write the results to this file, as JUnit XML
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    junit: Option<PathBuf>,
+    /// Fail if a condition was true in no test, or false in none
+    #[arg(long)]
+    require_coverage: bool,
+}
+
+impl Run for Test {
+    const COLUMNS: Columns = Columns::Fixed(&["file", "passed", "failed", "tests", "conditions"]);
+
+    async fn run(self, session: &Session) -> Result<(), CliError> {
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for path in self.files.iter().map(|file| document::tested_form(file).unwrap_or_else(|| file.clone()))
+        {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        let (mut batch, mut results) = (Batch::begin(session, paths.len()), Vec::new());
+        let mut ended = Ok(());
+        for path in paths {
+            let tested = self.test(session, &path, &mut results).await;
+            ended = batch.record(&path.display().to_string(), tested);
+            if ended.is_err() {
+                break;
+            }
+        }
+        if let Some(path) = &self.junit {
+            let file = session.output.file(path, Format::Json)?;
+            file.write(&junit::xml(&results))?;
+            file.save()?;
+        }
+        ended?;
+        batch.finish_with_worst()
+    }
+}
+
+impl Test {
+    /// Tests the forms of one file, and adds their `results`.
+    async fn test(
+        &self,
+        session: &Session,
+        path: &Path,
+        results: &mut Vec<FormResults>,
+    ) -> Result<(), CliError> {
+        session.announce_stdin(path);
+        let file = path.to_owned();
+        let forms = read_input(move || document::read_tested(&file)).await?;
+        let first = results.len();
+        results.extend(forms.iter().filter_map(|(cases, form)| FormResults::of(form, cases, session.now())));
+        let tested = &results[first..];
+        tested.iter().try_for_each(|form| session.output.object(form, || form.text()))?;
+        let sum = |count: fn(&FormResults) -> usize| tested.iter().map(count).sum::<usize>();
+        let (failed, uncovered) = (sum(|form| form.failed), sum(|form| form.conditions.len()));
+        if failed > 0 {
+            let tests = count_noun(sum(|form| form.tests.len()), "test");
+            return Err(CliError::TestsFailed { summary: format!("{failed} of {tests} failed") });
+        }
+        if self.require_coverage && uncovered > 0 {
+            let summary = format!("{} of conditions not covered by tests", count_noun(uncovered, "result"));
+            return Err(CliError::TestsFailed { summary });
+        }
+        Ok(())
+    }
+}
