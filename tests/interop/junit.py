@@ -15,4 +15,4 @@ assert wrong.name == '<b> & "c" \\u{202e}\ufffd', wrong.name
 [failure] = wrong.result
 assert isinstance(failure, Failure), failure
 assert failure.message == '`score`: expected no error, found required ("How <was> "it"?" needs an answer)', failure.message
-assert failure.text == "how.yaml:6:5: " + failure.message, failure.text
+assert failure.text == "how.yaml:6: " + failure.message, failure.text

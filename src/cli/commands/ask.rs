@@ -37,8 +37,8 @@ impl Run for Ask {
         let path = self.file.clone();
         let forms = read_input(move || document::read(&path)).await?;
         let definition = forms.first().and_then(Document::definition).filter(|_| forms.len() == 1);
-        let several = || format!("expected one form in {}, found {}", self.file.display(), forms.len());
-        let definition = definition.ok_or_else(|| CliError::usage(several()))?;
+        let message = format!("expected one form in {}, found {}", self.file.display(), forms.len());
+        let definition = definition.ok_or_else(|| CliError::usage(message))?;
         let (title, texts) = (&*definition.title, definition.settings.language().texts());
         let version = Version::new(1, session.now(), definition.questions);
         let dialogue = Dialogue { session, title, version, texts };

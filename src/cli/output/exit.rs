@@ -97,12 +97,10 @@ pub enum CliError {
     Failed { message: String, causes: Vec<String> },
     /// Some of several items failed. Each failure was reported when it happened, or its problem document is in `failures`.
     Partial { failed: usize, of: usize, exit: Exit, failures: Vec<serde_json::Value> },
-    /// The test of an integration failed; the attempt was shown.
-    TestFailed { name: String },
+    /// The test of an integration failed, or tests of a form; the report was shown.
+    TestFailed { summary: String },
     /// The journal in a data directory is damaged; the places were shown.
     Damaged { data: String, places: usize },
-    /// Tests of forms failed, or did not cover the conditions; the report was shown.
-    TestsFailed { summary: String },
     /// `doctor` found something; the checks were shown.
     Findings { count: usize },
     /// A salvage has lost something: what was counted, which is all if the rest is complete.
@@ -172,7 +170,6 @@ impl CliError {
             Self::Declined
             | Self::FormsDiffer
             | Self::TestFailed { .. }
-            | Self::TestsFailed { .. }
             | Self::Damaged { .. }
             | Self::Findings { .. }
             | Self::Differs { .. }

@@ -13,7 +13,7 @@ use crate::cli::output::visible;
 use crate::client::ClientError;
 
 /// Codes that only the command line has, as in `-o json`, with their meanings.
-pub const CODES: [(&str, &str); 22] = [
+pub const CODES: [(&str, &str); 21] = [
     ("usage", "The command line is not valid. `forms help <command>` shows the usage."),
     (
         "context_not_found",
@@ -36,11 +36,7 @@ pub const CODES: [(&str, &str); 22] = [
     ("partial", "Some of several items failed. Each has its own problem in `failures`; the others are done."),
     (
         "test_failed",
-        "The integration did not accept the test event. The attempt, which the command shows, has the reason.",
-    ),
-    (
-        "tests_failed",
-        "A test of a form failed; or, with --require-coverage, a condition was true in no test, or false in none. The report of `forms test` shows each with its place.",
+        "The integration did not accept the test event, or a form has not passed its tests. What the command shows has the reasons.",
     ),
     (
         "journal_damaged",
@@ -115,10 +111,7 @@ pub fn to_diagnostic(error: &CliError) -> Diagnostic {
         CliError::Partial { failed, of, .. } => {
             local_diagnostic("partial", &format!("{failed} of {of} failed"))
         }
-        CliError::TestFailed { name } => {
-            local_diagnostic("test_failed", &format!("the test of `{name}` failed"))
-        }
-        CliError::TestsFailed { summary } => local_diagnostic("tests_failed", summary),
+        CliError::TestFailed { summary } => local_diagnostic("test_failed", summary),
         CliError::Damaged { data, places } => {
             let places = count_noun(*places, "place");
             let help =

@@ -72,8 +72,8 @@ how.yaml: 0 passed, 1 failed
     let run = home.run(&["-o", "json", "test", "how.yaml"]).expect(1);
     let result: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(result["tests"][0]["line"], 12);
-    assert_eq!(result["conditions"][0]["never"], true);
-    assert_eq!(run.problem()["code"], "tests_failed");
+    assert_eq!(result["conditions"][0], "how.yaml:7:5: `show_if` of `reason` was true in no test");
+    assert_eq!(run.problem()["code"], "test_failed");
 }
 
 #[test]

@@ -34,6 +34,13 @@ fn calls(command: &str) -> Calls {
             &["survey.yaml", "survey.yaml two.yaml", "survey.yaml q1=x", "survey.yaml --answers sets.jsonl"],
             &[(6, "bad.yaml"), (2, "missing.yaml"), (6, "bad.yaml q1=x")],
         ),
+        "test" => {
+            (&["survey.yaml", "survey.yaml two.yaml"], &[(6, "bad.yaml"), (2, "missing.yaml"), (2, "")])
+        }
+        "fill" => (&[], &[(2, "FORM")]),
+        "ask" => {
+            (&["survey.yaml q1=x"], &[(2, "survey.yaml"), (6, "survey.yaml q1=x q9=1"), (6, "bad.yaml")])
+        }
         "diff" => (
             &["-f slug.yaml", "-f slug.yaml slugs"],
             &[(2, ""), (2, "-f missing.yaml"), (6, "-f bad.yaml"), (6, "-f survey.yaml")],
@@ -44,13 +51,6 @@ fn calls(command: &str) -> Calls {
         ),
         "promote" => (&[], &[(2, "FORM"), (3, "FORM --from nope --to nope")]),
         "dev" => (&[], &[(2, ""), (2, "missing.yaml"), (6, "bad.yaml")]),
-        "test" => {
-            (&["survey.yaml", "survey.yaml two.yaml"], &[(6, "bad.yaml"), (2, "missing.yaml"), (2, "")])
-        }
-        "fill" => (&[], &[(2, "FORM")]),
-        "ask" => {
-            (&["survey.yaml q1=x"], &[(2, "survey.yaml"), (6, "survey.yaml q1=x q9=1"), (6, "bad.yaml")])
-        }
         "publish" => {
             (&["FORM", "NEW NEW", "NEW --public", "FORM --dry-run"], &[(3, "nope"), (3, "nope --dry-run")])
         }

@@ -47,10 +47,9 @@ impl Run for Completions {
             // No space after `q1=`.
             Shell::Zsh => {
                 let described = "[[ -n $keys ]] && _describe -V 'values' keys -S ''; [[ -n $other ]]";
-                script = script.replace("[[ -n $other ]]", described);
-                script = script.replace("dirs=()", "dirs=() keys=()");
                 let key = "[[ $value == *= ]] && keys+=(\"$completion\") || other+=(";
-                script = script.replace("other+=(", key);
+                script = script.replace("[[ -n $other ]]", described).replace("other+=(", key);
+                script = script.replace("dirs=()", "dirs=() keys=()");
             }
             _ => {}
         }
@@ -61,7 +60,7 @@ impl Run for Completions {
 /// Prints completions if a shell asks for them. Returns whether it does.
 pub fn complete(arguments: &[OsString]) -> bool {
     let command = || {
-        let words: Vec<_> = arguments.iter().skip_while(|word| *word != "--").skip(1).collect();
+        let words: Vec<_> = arguments.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
         // Bash and zsh also pass what follows the cursor.
         let place = env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|place| place.parse().ok());
         let before = &words[..place.unwrap_or(words.len().saturating_sub(1)).min(words.len())];
@@ -97,8 +96,8 @@ fn without_options(command: clap::Command) -> clap::Command {
 }
 
 /// Returns the columns of the command in `words`, which end with `--columns`.
-fn columns(words: &[&OsString]) -> &'static [&'static str] {
-    let words = words.iter().take_while(|word| **word != "--columns");
+fn columns(words: &[OsString]) -> &'static [&'static str] {
+    let words = words.iter().take_while(|word| *word != "--columns");
     let matches = Cli::command().ignore_errors(true).try_get_matches_from(words);
     match matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(Cli { command, .. }) => match command.columns() {

@@ -1,4 +1,4 @@
-//! Completions that only a server or the user's contexts know: forms, questions, answers, integrations.
+//! Completions that only a server or the user's contexts know: forms, questions, answers.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
-use crate::api::{FormEntry, IntegrationDetail};
+use crate::api::FormEntry;
 use crate::cli;
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::session::Session;
@@ -26,14 +26,12 @@ const DEADLINE: Duration = Duration::from_millis(250);
 type Named = Vec<(String, String)>;
 
 /// Adds to the arguments of all commands the completions of names; `words` precede the one to complete.
-pub(super) fn with_names(command: Command, words: &[&OsString]) -> Command {
+pub(super) fn with_names(command: Command, words: &[OsString]) -> Command {
     let name = command.get_name().to_owned();
-    let add = |arg: Arg| match kind(&name, &arg) {
-        Some(kind) => {
-            let words: Vec<_> = words.iter().copied().cloned().collect();
-            arg.add(ArgValueCompleter::new(move |typed: &OsStr| candidates(kind, &words, typed)))
-        }
-        None => arg,
+    let add = |arg: Arg| {
+        let Some(kind) = kind(&name, &arg) else { return arg };
+        let words = words.to_vec();
+        arg.add(ArgValueCompleter::new(move |typed: &OsStr| candidates(kind, &words, typed)))
     };
     command.mut_args(add).mut_subcommands(|command| with_names(command, words))
 }
@@ -42,8 +40,8 @@ pub(super) fn with_names(command: Command, words: &[&OsString]) -> Command {
 fn kind(command: &str, arg: &Arg) -> Option<&'static str> {
     let is_answer = || arg.get_value_names().is_some_and(|names| names[0] == "KEY=VALUE");
     match arg.get_id().as_str() {
+        "forms" if command == "restore" => Some("trashed"),
         "form" | "forms" => Some("forms"),
-        "integration" | "integrations" => Some("integrations"),
         "context" => Some("contexts"),
         "name" | "names" if ["use", "remove", "logout"].contains(&command) => Some("contexts"),
         _ if is_answer() || arg.get_long() == Some("where") => Some("answers"),
@@ -93,20 +91,16 @@ async fn find(kind: &str, session: &Session, form: &str, typed: &str) -> Option<
     }
     let client = session.client().await.ok()?;
     let found = match kind {
-        "forms" => {
+        "forms" | "trashed" => {
             let entry = |form: &FormEntry| {
                 let slug = form.slug.clone().filter(|_| !typed.starts_with("frm_"));
                 let reason = form.accepting_reason.as_ref().map(ToString::to_string);
                 let state = reason.unwrap_or_else(|| form.status.to_string());
                 (slug.unwrap_or_else(|| form.id.to_string()), format!("{} ({state})", form.title))
             };
-            let forms = client.list_forms(&FormQuery::default(), MAX_PAGE).next().await.ok()??;
+            let query = FormQuery { trashed: kind == "trashed", ..FormQuery::default() };
+            let forms = client.list_forms(&query, MAX_PAGE).next().await.ok()??;
             forms.iter().map(|form| entry(form)).collect()
-        }
-        "integrations" => {
-            let path = ["forms", form, "integrations"];
-            let integrations = client.list::<IntegrationDetail>(&path, "integrations").await.ok()?;
-            integrations.iter().map(|one| (one.name.clone(), one.kind.clone())).collect()
         }
         _ => {
             let form = client.get_form(form).await.ok()?;

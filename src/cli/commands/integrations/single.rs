@@ -95,7 +95,7 @@ impl Run for Test {
         session.output.object(&attempt, || describe_attempt(&attempt, &session.output))?;
         match attempt.result.known() {
             Some(AttemptResult::Delivered) => Ok(()),
-            _ => Err(CliError::TestFailed { name }),
+            _ => Err(CliError::TestFailed { summary: format!("the test of `{name}` failed") }),
         }
     }
 }

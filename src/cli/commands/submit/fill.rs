@@ -40,23 +40,20 @@ impl Run for Fill {
         if let Some(reason) = form.accepting_reason.as_ref().and_then(OpenEnum::known) {
             return Err(not_accepting(&form, reason, &session.command_prefix()));
         }
-        let dialogue = Dialogue::of_form(session, &form).ok_or_else(|| {
-            let message =
-                format!("\"{}\" has a question of a type that this version does not know", form.title);
-            CliError::usage_with_help(message, "use a newer version of forms, or forms submit")
-        })?;
+        let Some(dialogue) = Dialogue::of_form(session, &form) else {
+            let message = "the form has a question of a type that this version does not know";
+            return Err(CliError::usage_with_help(message, "use a newer version, or forms submit"));
+        };
         // The store must not stay locked while asking.
         session.close().await?;
         let submit = Submit { form: self.form, ..Submit::default() };
-        let command = submit.retry_command(session);
-        let mut unsent = Unsent { command, sources, given: 0, output: &session.output };
+        let (command, output) = (submit.retry_command(session), &session.output);
+        let mut unsent = Unsent { command, sources, given: 0, output };
         dialogue.complete(&mut unsent.sources, "Send", "canceled, nothing was sent").await?;
         submit.send(session, &form, &unsent.sources).await?;
         let command = unsent.command_line();
         unsent.given = unsent.sources.args.len();
-        if let Some(command) = command {
-            session.output.status(&format!("the same without questions: {command}"));
-        }
+        command.iter().for_each(|command| output.status(&format!("the same without questions: {command}")));
         Ok(())
     }
 }

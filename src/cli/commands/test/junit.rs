@@ -18,13 +18,14 @@ fn suite(form: &FormResults) -> String {
 }
 
 fn case(form: &str, test: &TestResult) -> String {
-    let (name, file, line) = (escape(&test.name), escape(&test.place.file), test.place.line);
+    let (name, file, line) = (escape(&test.name), escape(&test.file), test.line);
     let start = format!(r#"    <testcase classname="{form}" name="{name}" file="{file}" line="{line}""#);
     if test.passed {
         return format!("{start}/>\n");
     }
-    let (reasons, place) = (escape(&test.failures.join("; ")), escape(&test.place.text()));
-    let failure = format!(r#"<failure message="{reasons}" type="mismatch">{place}: {reasons}</failure>"#);
+    let reasons = escape(&test.failures.join("; "));
+    let failure =
+        format!(r#"<failure message="{reasons}" type="mismatch">{file}:{line}: {reasons}</failure>"#);
     format!("{start}>\n      {failure}\n    </testcase>\n")
 }
 

@@ -18,9 +18,8 @@ use results::FormResults;
 /// Run the tests of forms, offline
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Tests are in the form file as `tests`, or in NAME.test.yaml beside NAME.yaml:
-answers, and what the form should do with them. They are checked as the server
-checks answers.
+Tests are in the form file, or in NAME.test.yaml beside NAME.yaml: answers, and
+what the form should do with them, by the same rules as on a server.
 
   tests:
     - name: a low score asks for a reason
@@ -28,17 +27,15 @@ checks answers.
       errors: { reason: [required] }
       asked: [reason]
 
-`errors` has all codes by question; without it, the answers must be accepted.
-`asked` and `not_asked` list questions. `now: 2027-01-31T12:00:00Z` sets the time
-for bounds such as `today`. Conditions that were true in no test, or false in
-none, are listed. Exits with code 1 if a test failed, 6 if a file is not valid.
+Without `errors`, the answers must be accepted. Conditions that were true in no
+test, or false in none, are listed. If a test failed, the exit code is 1.
 
 Examples:
   forms test survey.yaml
   forms test forms/*.yaml --require-coverage --junit report.xml
   forms test survey.yaml -o json | jq '.tests[] | select(.passed | not)'")]
 pub struct Test {
-    /// Form files in YAML or JSON, - for standard input
+    /// Form files in YAML or JSON, folders of these, or - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Also write the results to this file, as JUnit XML
@@ -54,8 +51,8 @@ impl Run for Test {
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let mut paths: Vec<PathBuf> = Vec::new();
-        for path in self.files.iter().map(|file| document::tested_form(file).unwrap_or_else(|| file.clone()))
-        {
+        for file in document::files(&self.files)? {
+            let path = document::tested_form(&file).unwrap_or(file);
             if !paths.contains(&path) {
                 paths.push(path);
             }
@@ -96,14 +93,13 @@ impl Test {
         tested.iter().try_for_each(|form| session.output.object(form, || form.text()))?;
         let sum = |count: fn(&FormResults) -> usize| tested.iter().map(count).sum::<usize>();
         let (failed, uncovered) = (sum(|form| form.failed), sum(|form| form.conditions.len()));
-        if failed > 0 {
-            let tests = count_noun(sum(|form| form.tests.len()), "test");
-            return Err(CliError::TestsFailed { summary: format!("{failed} of {tests} failed") });
-        }
-        if self.require_coverage && uncovered > 0 {
-            let summary = format!("{} of conditions not covered by tests", count_noun(uncovered, "result"));
-            return Err(CliError::TestsFailed { summary });
-        }
-        Ok(())
+        let summary = match (failed, uncovered) {
+            (0, 1..) if self.require_coverage => {
+                format!("{} of conditions not covered by tests", count_noun(uncovered, "result"))
+            }
+            (0, _) => return Ok(()),
+            _ => format!("{failed} of {} failed", count_noun(sum(|form| form.tests.len()), "test")),
+        };
+        Err(CliError::TestFailed { summary })
     }
 }

@@ -182,11 +182,11 @@ fn answer(argument: &Path) -> Option<String> {
 async fn read(session: &Session, path: &Path) -> Result<Vec<Document>, CliError> {
     session.announce_stdin(path);
     let path = path.to_owned();
-    let documents = read_input(move || match document::tested_form(&path) {
+    let read = move || match document::tested_form(&path) {
         Some(form) => document::read_tested(&form).map(|_| Vec::new()),
         None => document::read(&path),
-    });
-    let documents = documents.await?;
+    };
+    let documents = read_input(read).await?;
     let secrets = |document: &Document| document.secret_warnings(&session.environment);
     let warnings =
         documents.iter().flat_map(|document| [document.default_limit_warnings(), secrets(document)].concat());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::input::answers::suggest_question;
 use crate::cli::input::document::Document;
+use crate::cli::input::document::files::EXTENSIONS;
 use crate::cli::input::document::read::{read, single};
 use crate::cli::input::document::violations::locate_violations;
 use crate::cli::output::diagnostics::{Diagnostic, Location, Report};
@@ -18,14 +19,11 @@ use crate::domain::validation::violation::{Rule, Violation, shortened};
 /// Maximum characters of the name of a test.
 const MAX_NAME: usize = 300;
 
-/// Extensions of form files.
-const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
-
 /// One test of a form.
 #[derive(Debug)]
 pub struct Case {
     pub name: String,
-    pub location: Option<Location>,
+    pub location: Location,
     pub answers: Object,
     /// The codes of all errors, by question id; empty if the answers should be accepted.
     pub errors: BTreeMap<String, BTreeSet<String>>,
@@ -50,9 +48,9 @@ pub fn read_tested(path: &Path) -> Result<Vec<(Vec<Case>, Document)>, CliError> 
             let message = format!("{} has tests of one form, found {}", file.display(), tested.len());
             return Err(CliError::usage_with_help(message, "write the tests of each form into its `tests`"));
         };
-        let tests = single(&file, "one list of tests", |_| true)?;
-        let read = tests.read_cases(form);
-        cases.extend(read.map_err(|diagnostics| Report::of_file(&tests.file, diagnostics))?);
+        let tests = single(&file, "one list of tests", |_| true)?.read_cases(form);
+        let name = file.display().to_string();
+        cases.extend(tests.map_err(|diagnostics| Report::of_file(&name, diagnostics))?);
     }
     Ok(tested)
 }
@@ -65,10 +63,7 @@ pub fn tested_form(path: &Path) -> Option<PathBuf> {
 }
 
 impl Document {
-    /// Returns the tests in the form's own file.
-    ///
-    /// # Errors
-    /// With all problems of the tests.
+    /// Returns the tests in the form's own file, or all of their problems.
     pub(super) fn cases(&self) -> Result<Vec<Case>, Vec<Diagnostic>> {
         let Some(tests) = &self.tests else { return Ok(Vec::new()) };
         let value = Value::Object(vec![("tests".to_owned(), tests.clone())]);
@@ -87,8 +82,7 @@ impl Document {
         }
         let case = |(place, test)| {
             let pointer = format!("{start}/{place}");
-            let location = self.span(&pointer, false).map(|span| self.location(span));
-            reader.case(test, &pointer, location)
+            reader.case(test, &pointer, self.location_of(&pointer, false))
         };
         let cases = tests.as_array().unwrap_or_default().iter().enumerate().filter_map(case).collect();
         match &reader.violations[..] {
@@ -106,7 +100,7 @@ struct CaseReader {
 }
 
 impl CaseReader {
-    fn case(&mut self, test: &Value, pointer: &str, location: Option<Location>) -> Option<Case> {
+    fn case(&mut self, test: &Value, pointer: &str, location: Location) -> Option<Case> {
         let mut fields = Fields::open(test, pointer, "a test", &mut self.violations)?;
         let name = fields.required_text("name", MAX_NAME);
         let object =
@@ -117,22 +111,17 @@ impl CaseReader {
         let mut ids = |name| fields.texts(name, usize::MAX).unwrap_or_default();
         let (asked, not_asked) = (ids("asked"), ids("not_asked"));
         if accepted.is_some_and(|accepted| accepted != expected.is_empty()) {
-            let message = "`accepted` is true, or left out and the errors are in `errors`";
-            fields.refuse("accepted", Rule::InvalidRange, message);
+            fields.refuse("accepted", Rule::InvalidRange, "`accepted` is true, and not beside `errors`");
         }
         fields.close(&[]);
         for (member, ids) in [("asked", &asked), ("not_asked", &not_asked)] {
-            let pointer = join(pointer, member);
-            (0..)
-                .zip(ids)
-                .for_each(|(place, id): (usize, _)| self.expect_question(id, format!("{pointer}/{place}")));
+            let at = |place| format!("{pointer}/{member}/{place}");
+            ids.iter().enumerate().for_each(|(place, id)| self.expect_question(id, at(place)));
         }
         // The answer to an unknown question may be what is tested.
         for (member, ids, others) in [("answers", &answers, &expected), ("errors", &expected, &answers)] {
-            let pointer = join(pointer, member);
-            for (id, _) in ids.iter().filter(|(id, _)| others.iter().all(|(other, _)| other != id)) {
-                self.expect_question(id, join(&pointer, id));
-            }
+            let unpaired = ids.iter().filter(|(id, _)| others.iter().all(|(other, _)| other != id));
+            unpaired.for_each(|(id, _)| self.expect_question(id, join(&join(pointer, member), id)));
         }
         let pointer = join(pointer, "errors");
         let codes =

@@ -7,7 +7,7 @@ use crate::cli::output::exit::CliError;
 use crate::cli::output::io_error::reason;
 
 /// Names of form files end in one of these.
-const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+pub(super) const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// Returns the files at `paths`, `-` for standard input; of a folder, all form files in it and below, by name. Hidden files and
 /// folders, and those with tests, are left out.

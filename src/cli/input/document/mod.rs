@@ -92,8 +92,8 @@ impl Document {
     /// confirmation as its message.
     fn into_form(mut self) -> Self {
         self.format_version = self.value.get("version").cloned();
-        self.status = self.value.get("status").cloned();
         self.tests = self.value.get("tests").filter(|tests| **tests != Value::Null).cloned();
+        self.status = self.value.get("status").cloned();
         remove_file_members(&mut self.value, &["version", "status"]);
         if let Some(settings) = self.value.get_mut("settings") {
             remove_file_members(settings, &[]);
@@ -213,9 +213,9 @@ impl Document {
         Some(span.start..span.start + line.len())
     }
 
-    /// Returns the location of the member at `pointer`, by its name.
-    pub fn member(&self, pointer: &str) -> Option<Location> {
-        Some(self.location(self.span(pointer, true)?))
+    /// Returns the location of the value at `pointer`, or of its key.
+    pub fn location_of(&self, pointer: &str, at_key: bool) -> Location {
+        self.location(self.span(pointer, at_key).unwrap_or_default())
     }
 
     /// Creates a diagnostic about the value at `pointer`.
