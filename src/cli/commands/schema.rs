@@ -14,8 +14,8 @@ file, and begins the file with a comment that names it:
 
   # yaml-language-server: $schema=.form.schema.json
 
-VS Code (with the extension YAML by Red Hat) and Helix both read the comment: they
-use yaml-language-server. A server has the schema at /schema/form.json, too.
+VS Code (with the extension YAML of Red Hat) and Helix read the comment: both use
+yaml-language-server. A server has the schema at /schema/form.json, too.
 
 With FORM: the schema of its answers (2020-12), as the API returns it.
 

@@ -86,7 +86,7 @@ fn what_expressions_say_is_said_exactly_or_lost() {
     let convert = |expression: &str| {
         let element = |kind: &str, name: &str| json!({"type": kind, "name": name, "choices": ["x", "y"]});
         let last = json!({"type": "comment", "name": "last", "visibleIf": expression});
-        let elements = json!([element("radiogroup", "one"), element("checkbox", "some"), element("comment", "text"),
+        let elements = json!([element("radiogroup", "one"), element("checkbox", "some"), {"type": "comment", "name": "text"},
             {"type": "text", "inputType": "number", "name": "count"}, last]);
         home.write("survey.json", &json!({"title": "T", "elements": elements}).to_string());
         let (form, losses) = convert(&home.path().join("survey.json"), None).unwrap();

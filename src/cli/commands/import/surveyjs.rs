@@ -114,15 +114,18 @@ impl Import {
         let labels = [("true", "labelTrue"), ("false", "labelFalse")];
         let labels = labels.map(|(value, name)| (value.to_owned(), self.texts.read(element.get(name))));
         question.set_labels(labels.into_iter());
-        for (theirs, name) in [("choices", "options"), ("rows", "rows"), ("columns", "columns")] {
-            let choices = element.get(theirs).as_array().unwrap_or_default();
-            let mut options: Vec<_> = choices.iter().filter_map(|choice| self.option(choice)).collect();
-            if theirs == "choices" && (element.flag("showNoneItem") || element.flag("hasNone")) {
+        let lists: &[_] = match own {
+            "single_choice" | "multiple_choice" | "ranking" => &[("choices", "options")],
+            "matrix" => &[("rows", "rows"), ("columns", "columns")],
+            _ => &[],
+        };
+        for (theirs, name) in lists {
+            let mut options: Vec<_> =
+                element.list(theirs).iter().filter_map(|choice| self.option(choice)).collect();
+            if element.flag("showNoneItem") || element.flag("hasNone") {
                 options.push(("none".to_owned(), self.texts.read(element.get("noneText"))));
             }
-            if !options.is_empty() {
-                question.set_options(name, options);
-            }
+            question.set_options(name, options);
         }
         question.set("display", (kind == "dropdown").then_some("dropdown"));
         if own == "statement" {
