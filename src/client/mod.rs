@@ -207,6 +207,11 @@ impl Client {
         self.get(&["forms", form]).await
     }
 
+    /// Returns the JSON Schema of the form's answers.
+    pub async fn get_schema(&self, form: &str) -> Received<serde_json::Value> {
+        self.get(&["forms", form, "schema"]).await
+    }
+
     /// Lists the versions of the form's questions, newest first.
     pub fn list_versions(&self, form: &str) -> Result<Pages<'_, VersionView>> {
         let path = join(&["forms", form, "versions"])?;

@@ -77,7 +77,7 @@ const CRATE_USERS: &[(&str, &str)] = &[
     ("annotate_snippets", "cli/"),
     ("granit_parser", "cli/"),
     ("serde_yaml", "cli/input/document/ cli/output/yaml.rs cli/connection/credentials.rs"),
-    ("regex", "client/exchange.rs cli/commands/man.rs domain/submission/filter.rs"),
+    ("regex", "client/exchange.rs cli/commands/man.rs cli/commands/import/ domain/submission/filter.rs"),
     ("regex_automata", "domain/pattern/"),
     ("regex_syntax", "domain/pattern/ domain/pattern/ecma262.rs"),
     ("console", "cli/"),

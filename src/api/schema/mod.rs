@@ -4,6 +4,7 @@
 //! describe them, `schemas.json` the other types that are not derived from a struct.
 
 mod events;
+mod form_file;
 mod integrations;
 mod questions;
 
@@ -25,6 +26,7 @@ use crate::id::{DeliveryId, EventId, FormId, IntegrationId, SubmissionId, Worksp
 use crate::secret::KeyId;
 
 pub use events::webhooks;
+pub use form_file::form_file;
 
 pub type Schemas = Map<String, Value>;
 

@@ -18,6 +18,8 @@ pub mod edit;
 pub mod erase;
 pub mod explain;
 pub mod help;
+pub mod import;
+pub mod init;
 pub mod integrations;
 pub mod keys;
 pub mod list;
@@ -32,6 +34,7 @@ pub mod publish;
 mod report_format;
 pub mod responses;
 pub mod results;
+pub mod schema;
 pub mod serve;
 pub mod share;
 pub mod show;
@@ -118,6 +121,7 @@ use subcommands;
 subcommands! {
     /// All commands, in the order of `help/root.txt`.
     pub enum Command {
+        Init(init::Init),
         Create(create::Create),
         Edit(edit::Edit),
         Show(show::Show),
@@ -126,6 +130,8 @@ subcommands! {
         Diff(diff::Diff),
         Apply(apply::Apply),
         Dev(dev::Dev),
+        Import(import::Import),
+        Schema(schema::Schema),
         Promote(promote::Promote),
         Publish(publish::Publish),
         Unpublish(publish::Unpublish),

@@ -23,8 +23,9 @@ pub use parse::{SyntaxError, parse, parse_object};
 pub const MAX_DEPTH: usize = 16;
 
 /// A JSON value (RFC 8259).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Value {
+    #[default]
     Null,
     Bool(bool),
     Number(Number),
@@ -84,6 +85,12 @@ impl From<i64> for Number {
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
         Self::String(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::String(text)
     }
 }
 

@@ -6,7 +6,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde_json::json as value;
 
-use crate::api::{Code, LimitsView, Whoami, explain};
+use crate::api::{Code, LimitsView, Whoami, explain, schema};
 use crate::app::{ApiError, Result};
 use crate::config::HttpSettings;
 use crate::domain::validation::limits::Limits;
@@ -84,6 +84,17 @@ pub(crate) async fn get_openapi(
         Some(Extension(RequestBase(url))) => text_at(&shared.openapi, &url),
         None => Bytes::clone(&shared.openapi),
     })
+}
+
+/// Get the JSON Schema of form files
+///
+/// In draft-07, for editors. Needs no key.
+#[utoipa::path(
+    get, path = "/schema/form.json", tag = "server", security(()),
+    responses((status = 200, body = Object, description = "The schema"))
+)]
+pub(crate) async fn get_form_file_schema(_: QueryParams<NoParams>) -> Result<Response> {
+    json(&schema::form_file())
 }
 
 /// Explain a problem

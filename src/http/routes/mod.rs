@@ -81,6 +81,7 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
         .routes(routes!(about::whoami))
         .routes(routes!(about::get_limits))
         .routes(routes!(about::get_openapi))
+        .routes(routes!(about::get_form_file_schema))
         .routes(routes!(about::explain_problem))
         .routes(routes!(about::get_health))
         .routes(routes!(about::get_readiness));

@@ -86,7 +86,7 @@ fn commands_show_their_own_options_and_the_root_shows_the_global_ones() {
 fn forms_without_arguments_shows_help_and_exits_2() {
     let home = Home::new();
     let run = home.run(&[]).expect(2);
-    assert!(run.stdout.is_empty() && run.stderr.contains("WRITE    create"), "{run:?}");
+    assert!(run.stdout.is_empty() && run.stderr.contains("WRITE    init"), "{run:?}");
     let short = home.run(&["-h"]).expect(0).stdout;
     assert!(short.lines().count() <= 48);
     assert!(short.lines().all(|line| line.chars().count() <= 80), "{short}");

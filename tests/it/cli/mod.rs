@@ -25,6 +25,8 @@ mod form_tests;
 mod golden_files;
 mod golden_messages;
 mod help;
+mod import;
+mod init;
 mod integrations;
 mod integrations_in_files;
 mod keys;

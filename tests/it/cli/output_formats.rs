@@ -16,6 +16,9 @@ type Calls = (&'static [&'static str], &'static [(i32, &'static str)]);
 /// owed, SPAM by a form and a quarantined submission, WEBHOOK-FORM by the form alone, CSV-FILE by a new form and its CSV file, DELIVERY by a new delivery.
 fn calls(command: &str) -> Calls {
     match command {
+        "init" => (&["", "--template feedback"], &[(2, "set.json"), (2, "--template x")]),
+        "import" => (&["survey.json"], &[(6, "set.json"), (2, "missing.json"), (2, "--from x survey.json")]),
+        "schema" => (&["", "FORM"], &[(3, "nope")]),
         "create" => (
             &[
                 "-f survey.yaml",
@@ -224,6 +227,7 @@ impl Fixture {
         home.write("slugs/b.yaml", "title: B\nslug: b\nstatus: draft\n");
         home.write("wrong-key", "fk_wrong");
         home.write("set.json", "{\"q1\": \"x\", \"q3\": 4}");
+        home.write("survey.json", "{\"title\": \"A\", \"elements\": []}");
         home.write("sets.jsonl", "{\"q1\": \"x\"}\n{\"q1\": \"y\"}\n");
         home.ok(&["apply", "-f", "slug.yaml", "slugs"]);
         let form = home.published_form(&[]);
