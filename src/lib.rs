@@ -42,7 +42,7 @@
 //! | [`cpu_pool`] | the one bounded pool for work that takes longer than a millisecond | everything else |
 //! | [`keyed_semaphore`] | a limit of permits for each id | everything else |
 //! | [`request_error`] | why a request to another server failed, in words | everything else |
-//! | [`domain`] | the rules, as pure functions of plain values: `form`, `question`, `condition`, `submission`, `integration`, `delivery`, `pattern`, `json`, `language`, `validation` | time, files, HTTP, stores |
+//! | [`domain`] | the rules, as pure functions of plain values: `form`, `question`, `condition`, `submission`, `summary`, `integration`, `delivery`, `pattern`, `json`, `language`, `validation` | time, files, HTTP, stores |
 //! | [`api`] | the JSON of the API and the table of problem codes, for both ends of the wire | transport |
 //! | [`store`] | where state lives: one trait of whole business steps, the embedded store (`sled`), and that in a database (`postgres`) | HTTP, callers |
 //! | [`vault`] | sealing of secrets at rest | everything but ids |

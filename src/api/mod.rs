@@ -12,7 +12,6 @@ mod problem;
 pub mod schema;
 mod server;
 mod submissions;
-mod summary;
 
 use serde::{Serialize, Serializer};
 
@@ -31,8 +30,9 @@ pub use integrations::{
 pub use keys::{KeyDetail, KeyList, NewKey, NewWorkspace, Rotate, WorkspaceDetail, WorkspaceList};
 pub use problem::{Code, PROBLEM_TYPE, Problem, explain};
 pub use server::{DamageView, KeyView, LimitsView, StoreView, VerificationView, Whoami, WorkspaceView};
-pub use submissions::{HistoryList, ReplacedView, SubmissionBody, SubmissionDetail, SubmissionList};
-pub use summary::{FormSummary, SummaryFilter};
+pub use submissions::{
+    FormSummary, HistoryList, ReplacedView, SubmissionBody, SubmissionDetail, SubmissionList,
+};
 
 /// Serializes a secret in the one response that shows it.
 fn reveal<S: Serializer>(secret: &Option<Secret<String>>, serializer: S) -> Result<S::Ok, S::Error> {

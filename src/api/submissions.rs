@@ -1,14 +1,18 @@
 //! Submissions on the wire. Answers are returned verbatim.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::schema;
 use crate::clock::Timestamp;
+use crate::domain::form::FormStatus;
 use crate::domain::open_enum::OpenEnum;
 use crate::domain::submission::json::{push, push_head, push_json, push_members, push_submission};
 use crate::domain::submission::{ReplacedState, Submission, SubmissionStatus, SubmittedAnswers};
+use crate::domain::summary::report::Summary;
 use crate::id::{FormId, SubmissionId};
 
 /// A submission that was created.
@@ -81,6 +85,20 @@ pub struct ReplacedView {
 pub struct HistoryList {
     /// The replaced states, newest first.
     pub history: Vec<ReplacedView>,
+}
+
+/// The summary of the answers to a form.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct FormSummary {
+    pub form_id: FormId,
+    pub title: String,
+    #[schema(value_type = schema::FormStatusOrOther)]
+    pub status: OpenEnum<FormStatus>,
+    pub generated_at: Timestamp,
+    /// The filter: `since`, `until` and `q`, and tests of answers, such as `score.gte` with the value `4`.
+    pub filter: BTreeMap<String, String>,
+    #[serde(flatten)]
+    pub summary: Summary,
 }
 
 /// Maximum bytes of the other members.

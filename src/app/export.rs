@@ -1,20 +1,21 @@
-//! Exports: all submissions that match a request, as text that is read page by page while it is sent.
+//! Exports: all submissions that match a request, as text that is read page by page while it is sent. Summaries of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
 
 use super::submissions::SubmissionListRequest;
-use super::{ApiError, Result, Session};
-use crate::api::{Code, SubmissionDetail};
+use super::{ApiError, Current, Result, Session};
+use crate::api::{Code, FormSummary, SubmissionDetail};
 use crate::domain::form::Form;
 use crate::domain::integration::csv_file::{csv_record, escape_formula};
 use crate::domain::integration::row::{FIRST_COLUMNS, column_name, value_text};
 use crate::domain::json::{Value, parse_object};
-use crate::domain::submission::filter::{Order, SubmissionFilter};
+use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use crate::domain::submission::{Submission, SubmissionStatus};
+use crate::domain::summary::Summarizer;
 use crate::domain::workspace::Scope;
 use crate::id::SubmissionId;
 use crate::keyed_semaphore::FairPermit;
@@ -105,6 +106,32 @@ impl Session {
             |id: &String| std::iter::once(id).chain(was(id).into_iter().flatten()).cloned().collect();
         Ok(ids.iter().filter(|id| !is_earlier(id)).map(column).collect())
     }
+
+    /// Summarizes the submissions of a form that match `query`. Those that arrive meanwhile do not count.
+    pub async fn summarize(&self, form: &str, query: SubmissionQuery) -> Result<FormSummary> {
+        self.require_scope(Scope::Read)?;
+        let Current { form, version } = self.current(form).await?;
+        let (sent, generated_at) = (parameters(&query), self.now());
+        // It reads as much as an export.
+        let _export = self.exports.acquire(self.caller.id).await.ok_or_else(ApiError::overloaded)?;
+        let filter = self.filter(&form, query).await?;
+        let _job = self.job_permit().await?;
+        let (mut summarizer, mut next) = (Summarizer::new(&version.questions), Some(None));
+        while let Some(after) = next {
+            let page =
+                self.store.list_submissions(form.reference(), &filter, Order::NewestFirst, after, PAGE);
+            let page = page.await?.ok_or_else(|| ApiError::new(Code::FormNotFound))?;
+            next = page.next.map(Some);
+            let add = move || {
+                page.rows.iter().for_each(|submission| summarizer.add(submission));
+                summarizer
+            };
+            summarizer = self.pool.run(add).await?;
+        }
+        let summary = self.pool.run(move || summarizer.finish(&version.questions)).await?;
+        let (title, status) = (form.title.clone(), form.status.into());
+        Ok(FormSummary { form_id: form.id, title, status, generated_at, filter: sent, summary })
+    }
 }
 
 impl Export {
@@ -179,4 +206,14 @@ fn record(submission: &Submission, columns: &[Column]) -> String {
     let first = [submission.id.to_string(), submission.submitted_at().to_string()];
     let cells: Vec<_> = first.into_iter().chain(columns.iter().map(cell)).collect();
     csv_record(cells.iter().map(String::as_str), ',')
+}
+
+/// Returns the parameters of `query`, with each test of an answer as one.
+fn parameters(query: &SubmissionQuery) -> BTreeMap<String, String> {
+    let times = [("since", query.since), ("until", query.until)];
+    let times = times.into_iter().filter_map(|(name, time)| Some((name.to_owned(), time?.to_string())));
+    let text = query.text.iter().map(|text| ("q".to_owned(), text.clone()));
+    let tests = query.answers.iter();
+    let tests = tests.map(|(key, value)| (format!("{}.{}", key.question, key.operator), value.clone()));
+    times.chain(text).chain(tests).collect()
 }

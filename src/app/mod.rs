@@ -20,7 +20,6 @@ mod session;
 mod signer;
 mod store;
 mod submissions;
-mod summary;
 mod visitors;
 mod workspaces;
 

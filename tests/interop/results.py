@@ -58,7 +58,7 @@ def draw(rng):
     other = lambda: {"other": pick(["e", "f", "Ünï 😀"])}
     moment = f"{day(2026, 900)}T{rng.randrange(24):02}:30:00{pick(['Z', '+05:30', '-11:00'])}"
     answers = {
-        "words": pick(["soup", "salad", "no", "x" * 250, " "]),
+        "words": pick(["soup", "salad", "no", "x" * 350, " "]),
         "story": f"{rng.random()}\n{rng.random()}",
         "mail": f"n{rng.randrange(50)}@example.com",
         "site": f"https://example.com/{rng.randrange(9)}",
@@ -87,25 +87,12 @@ def by_count(counts):
     return [{"value": value, "count": count} for value, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
 
 
-def times(texts, unit, is_clock=False):
-    """The points of a timeline."""
-    length = {"hour": 13, "day": 10, "month": 7, "year": 4}[unit]
-    counts = collections.Counter(text[:length] for text in texts)
-    name = (lambda text: text[11:] + ":00") if is_clock else (lambda text: text + ":00Z") if unit == "hour" else str
-    return [{"at": name(text), "count": count} for text, count in sorted(counts.items())]
-
-
-def unit(moments, finest):
-    """The unit that the span of moments asks for."""
-    days = (max(moments) - min(moments)) / datetime.timedelta(days=1)
-    units = [("hour", 2), ("day", 731), ("month", 7305), ("year", math.inf)]
-    return next(name for name, most in units[["hour", "day"].index(finest) :] if days <= most)
-
-
-def quantile(numbers, part):
-    place = fractions.Fraction(len(numbers) - 1) * part
-    low, high = numbers[math.floor(place)], numbers[math.ceil(place)]
-    return float(low + (fractions.Fraction(high) - fractions.Fraction(low)) * (place % 1))
+def timeline(moments, finest):
+    """Counts by the unit that the span of moments asks for."""
+    days = (max(moments) - min(moments)) / datetime.timedelta(days=1) if moments else 0
+    units = [("hour", 13, 2), ("day", 10, 731), ("month", 7, 7305), ("year", 4, math.inf)]
+    unit, length, _ = next(one for one in units[["hour", "day"].index(finest) :] if days <= one[2])
+    return {"unit": unit, "points": dict(collections.Counter(moment.isoformat()[:length] for moment in moments))}
 
 
 def options(question, values, name="options"):
@@ -126,21 +113,16 @@ def expected(question, rows):
     values = [value for _, value in given]
     if kind in ("short_text", "long_text", "email", "url", "phone", "hidden"):
         texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
-        counts = collections.Counter(text for text in texts if len(text) <= 200)
+        cut = lambda text: text if len(text) <= 300 else text[:300] + "…"
+        counts = collections.Counter(map(cut, texts))
         top = {text: count for text, count in counts.items() if count > 1}
-        cut = lambda text: text if len(text) <= 200 else text[:200] + "…"
         latest = [{"id": row["id"], "at": row["submitted_at"], "value": cut(text)} for (row, _), text in zip(given, texts)]
-        distinct = None if any(len(text) > 200 for text in texts) else len(counts)
-        return len(texts), {"kind": "text", "distinct": distinct, "top": by_count(top)[:100], "latest": latest[:5]}
+        return len(texts), {"kind": "text", "distinct": len(counts), "top": by_count(top)[:100], "latest": latest[:5]}
     if kind == "number":
         numbers = sorted(values)
-        exact = [quantile(numbers, fractions.Fraction(part, 4)) for part in (1, 2, 3)] if numbers else [None] * 3
-        mean = float(statistics.fmean(map(fractions.Fraction, numbers))) if numbers else None
+        mean, median = (float(statistics.mean(map(fractions.Fraction, numbers))), statistics.median(numbers)) if numbers else (None, None)
         least, most = (numbers[0], numbers[-1]) if numbers else (None, None)
-        return len(numbers), {
-            "kind": "number", "min": least, "max": most, "mean": mean,
-            "p25": exact[0], "median": exact[1], "p75": exact[2],
-        }
+        return len(numbers), {"kind": "number", "min": least, "max": most, "mean": mean, "median": median}
     if kind in ("rating", "opinion_scale"):
         least, most = question.get("min", 0 if kind == "opinion_scale" else 1), question.get("max", 10 if kind == "opinion_scale" else 5)
         values = sorted(value for value in values if least <= value <= most)
@@ -176,23 +158,29 @@ def expected(question, rows):
             places = [value.index(one["value"]) + 1 for value in values if one["value"] in value]
             if places and "removed" not in one:
                 one["mean"] = statistics.fmean(places)
-        return len(values), {"kind": "ranking", "options": counts, "unlisted": 0}
+        return len(values), {"kind": "choice", "multiple": True, "options": counts, "other": [], "unlisted": 0}
     if kind == "matrix":
         rows = []
         for row in question["rows"]:
             cells = [value[row] for value in values if row in value]
             counts = options(question, [item for cell in cells for item in cell], "columns")
-            rows.append({"value": row, "answered": len(cells), "options": counts, "unlisted": 0})
+            rows.append({"value": row, "count": len(cells), "options": counts, "unlisted": 0})
         return sum(any(row in question["rows"] for row in value) for value in values), {"kind": "matrix", "rows": rows}
     full = {"date": "{}T00:00:00Z", "time": "1970-01-01T{}:00Z", "datetime": "{}"}[kind]
     moments = [datetime.datetime.fromisoformat(full.format(value)).astimezone(datetime.timezone.utc) for value in values]
-    if not moments:
-        return 0, {"kind": "date", "min": None, "max": None, "timeline": {"unit": "day", "points": []}}
-    # Of equal moments the newest submission counts.
-    least, most = (one(zip(moments, values), key=lambda pair: pair[0])[1] for one in (min, max))
-    name = unit(moments, "day" if kind == "date" else "hour")
-    points = times([moment.isoformat() for moment in moments], name, kind == "time")
-    return len(values), {"kind": "date", "min": least, "max": most, "timeline": {"unit": name, "points": points}}
+    counts = timeline(moments, "day" if kind == "date" else "hour")
+    if kind == "time":
+        counts["points"] = {at[11:]: count for at, count in counts["points"].items()}
+    shown = {"date": "%Y-%m-%d", "time": "%H:%M:%S", "datetime": "%Y-%m-%dT%H:%M:%S.000Z"}[kind]
+    least, most = (min(moments).strftime(shown), max(moments).strftime(shown)) if moments else (None, None)
+    return len(values), {"kind": "date", "min": least, "max": most, "timeline": counts}
+
+
+def leave_out(found, counts, distinct):
+    """Takes away what a summary may leave out if there are very many different values."""
+    for name, none in [("median", None), ("distinct", None), ("top", [])]:
+        if name in counts and distinct > 2000 and found[name] == none:
+            counts[name] = none
 
 
 def is_near(one, other):
@@ -208,26 +196,30 @@ def is_near(one, other):
 
 def check_bins(bins, numbers):
     """Checks that the bins have all numbers, each the number of those that it says."""
-    assert sum(one["count"] for one in bins) == len(numbers), bins
+    if not bins:
+        assert not numbers or len(set(numbers)) > 2000
+        return
+    assert sum(one["count"] for one in bins) == len(numbers) and len(bins) <= 10, bins
     for one in bins:
-        is_in = lambda number: one["from"] <= number < one["to"] or number == one["from"] == one["to"]
+        is_in = lambda number: one["from"] <= number < one["to"] or number == one["to"] and one in (bins[-1], {**one, "from": one["to"]})
         assert one["count"] == sum(map(is_in, numbers)), one
-    assert len(bins) <= 12, bins
 
 
 def check(form, rows, summary):
     rows.sort(key=lambda row: row["id"], reverse=True)
     moments = [row["submitted_at"] for row in rows]
     assert summary["totals"] == {"responses": len(rows), "first_at": moments[-1], "last_at": moments[0]}, summary["totals"]
-    assert summary["timeline"] == {"unit": "hour", "points": times(moments, "hour")}, summary["timeline"]
+    assert summary["timeline"] == timeline([datetime.datetime.fromisoformat(moment) for moment in moments], "hour"), summary["timeline"]
     assert [one["id"] for one in summary["questions"]] == [one["id"] for one in form["questions"]]
     for question, found in zip(form["questions"], summary["questions"]):
         answered, counts = expected(question, rows)
+        values = [row["answers"][question["id"]] for row in rows if question["id"] in row["answers"]]
         bins = found["summary"].pop("bins", None)
+        leave_out(found["summary"], counts, len(set(map(str, values))))
         assert (found["answered"], found["skipped"]) == (answered, len(rows) - answered), (found, answered)
         assert is_near(found["summary"], counts), f"{question}\n{found['summary']}\n{counts}"
         if bins is not None:
-            check_bins(bins, [row["answers"][question["id"]] for row in rows if question["id"] in row["answers"]])
+            check_bins(bins, values)
     print(f"{len(rows)} submissions add up")
 
 

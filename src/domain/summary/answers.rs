@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::numbers::{Numbers, quantile};
+use super::numbers::Numbers;
 use super::report::{AnswerSummary, ChoiceValue, LatestText, MatrixRow, ValueCount};
 use super::tally::{Tally, cut};
-use super::timeline::{DAY, HOUR, TimeCounts};
+use super::timeline::Timeline;
+use crate::clock::Timestamp;
 use crate::domain::condition::ValueType;
 use crate::domain::json::Value;
 use crate::domain::question::control::{Control, Line, LineKind};
@@ -19,57 +20,92 @@ const LATEST: usize = 5;
 /// About how many bytes the count of a cell of a matrix takes.
 const CELL: usize = 256;
 
-/// An [`AnswerSummary`] in the making, with what it does not have itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    One,
+    Several,
+    Ranking,
+    Scale,
+    Nps,
+    Number,
+    Date,
+    Text,
+    Matrix,
+}
+
+/// An [`AnswerSummary`] in the making.
 #[derive(Debug)]
 pub(super) struct AnswerCounts {
-    summary: AnswerSummary,
-    answered: u64,
+    kind: Kind,
     value_type: ValueType,
+    pub(super) answered: u64,
+    /// The options, or the rows of a matrix. The mean of a place in a ranking is the sum for now.
+    options: Vec<ValueCount>,
     /// The places of the options.
     places: HashMap<ChoiceValue, usize>,
-    /// Texts, if they are no options.
-    texts: Tally,
+    /// The counts of the rows of a matrix; none if it has too many cells.
+    rows: Vec<Self>,
     /// Options that were removed.
     removed: Tally,
+    /// Texts that are no options.
+    texts: Tally,
+    latest: Vec<LatestText>,
     numbers: Numbers,
-    times: TimeCounts,
-    /// The first and the last date, in nanoseconds and as it was sent.
-    range: Option<[(i128, String); 2]>,
-    /// The rows of a matrix by id, with the places of their reports.
-    rows: HashMap<String, (usize, AnswerCounts)>,
+    times: Timeline,
 }
 
 impl AnswerCounts {
-    /// Begins the counts of a question, with at most `memory` bytes for different values.
+    /// Begins the counts of a question, with about `memory` bytes for different values.
     pub(super) fn new(question: &Question, memory: usize) -> Self {
         let rules = question.kind.rules();
         let value_type = if rules.is_untyped() { ValueType::Untyped } else { rules.value_type() };
-        let control = rules.control();
-        let mut counts = Self::of(empty(&control, question), value_type, memory);
-        if let Control::Matrix { rows, columns, takes_several } = control
-            && let Some(memory) = (memory / rows.len()).checked_sub(columns.len() * CELL)
-        {
-            let row = |(place, row): (usize, &str)| {
-                (row.to_owned(), (place, Self::of(choice(list(columns), takes_several), value_type, memory)))
-            };
-            counts.rows = rows.labelled().map(|(row, _)| row).enumerate().map(row).collect();
-        }
-        counts
+        let flag = |flag: bool, label| option(ChoiceValue::Flag(flag), label);
+        let (kind, options) = match rules.control() {
+            Control::One { options, .. } => (Kind::One, list(options)),
+            Control::Several { options, .. } => (Kind::Several, list(options)),
+            Control::Ranking(options) => (Kind::Ranking, list(options)),
+            Control::YesNo(labels) => {
+                (Kind::One, vec![flag(true, labels.of("true")), flag(false, labels.of("false"))])
+            }
+            Control::Consent(_) => (Kind::One, vec![flag(true, None)]),
+            Control::Scale { values, labels, .. } => {
+                let is_nps = question.setting("nps") == Some(Value::Bool(true));
+                let value = |value: i64| option(ChoiceValue::Number(value), labels.of(&value.to_string()));
+                (if is_nps { Kind::Nps } else { Kind::Scale }, values.map(value).collect())
+            }
+            Control::Matrix { rows, columns, takes_several } => {
+                let mut counts = Self::of(Kind::Matrix, value_type, list(rows), 0);
+                let kind = if takes_several { Kind::Several } else { Kind::One };
+                if let Some(memory) = (memory / rows.len().max(1)).checked_sub(columns.len() * CELL) {
+                    let row = |_: &ValueCount| Self::of(kind, value_type, list(columns), memory);
+                    counts.rows = counts.options.iter().map(row).collect();
+                }
+                return counts;
+            }
+            Control::Line(Line { kind: LineKind::Number | LineKind::WholeNumber, .. }) => {
+                (Kind::Number, Vec::new())
+            }
+            Control::Line(Line { kind: LineKind::Date | LineKind::Time | LineKind::DateTime, .. }) => {
+                (Kind::Date, Vec::new())
+            }
+            _ => (Kind::Text, Vec::new()),
+        };
+        Self::of(kind, value_type, options, memory)
     }
 
-    fn of(mut summary: AnswerSummary, value_type: ValueType, memory: usize) -> Self {
-        let options = summary.options_mut().map(|options| &**options).unwrap_or_default();
+    fn of(kind: Kind, value_type: ValueType, options: Vec<ValueCount>, memory: usize) -> Self {
         Self {
-            places: options.iter().zip(0..).map(|(option, place)| (option.value.clone(), place)).collect(),
-            summary,
-            answered: 0,
+            kind,
             value_type,
-            texts: Tally::new(memory / 2),
-            removed: Tally::new(memory / 2),
+            answered: 0,
+            places: options.iter().zip(0..).map(|(option, place)| (option.value.clone(), place)).collect(),
+            options,
+            rows: Vec::new(),
+            removed: Tally::new(memory),
+            texts: Tally::new(memory),
+            latest: Vec::new(),
             numbers: Numbers::new(memory),
-            times: TimeCounts::by(if value_type == ValueType::Date { DAY } else { HOUR }),
-            range: None,
-            rows: HashMap::new(),
+            times: Timeline::by(if value_type == ValueType::Date { "day" } else { "hour" }),
         }
     }
 
@@ -81,70 +117,55 @@ impl AnswerCounts {
     }
 
     fn count(&mut self, answer: &Value, submission: &Submission) -> bool {
-        match (&mut self.summary, answer) {
-            (AnswerSummary::Choice { multiple: true, .. }, Value::Array(items)) => {
-                items.iter().fold(false, |any, item| self.choose(item, None) || any)
+        match (self.kind, answer) {
+            (Kind::Scale | Kind::Nps, Value::Number(number)) => {
+                self.choose(answer, 1) && self.numbers.add(number.value())
             }
-            (AnswerSummary::Ranking { .. }, Value::Array(items)) => {
-                items.iter().zip(1..).fold(false, |any, (item, place)| self.choose(item, Some(place)) || any)
+            (Kind::One, _) => self.choose(answer, 1),
+            (Kind::Several | Kind::Ranking, Value::Array(items)) => {
+                items.iter().zip(1..).filter(|(item, place)| self.choose(item, *place)).count() > 0
             }
-            (
-                AnswerSummary::Choice { multiple: false, .. }
-                | AnswerSummary::Scale { .. }
-                | AnswerSummary::Nps { .. },
-                _,
-            ) => self.choose(answer, None),
-            (AnswerSummary::Number { .. }, Value::Number(number)) => self.numbers.add(number.value()),
-            (AnswerSummary::Date { .. }, Value::String(text)) => self.add_date(text),
-            (AnswerSummary::Text { latest, .. }, _) => {
-                let text = match answer {
-                    Value::String(text) => text,
-                    Value::Number(_) | Value::Bool(_) if self.value_type == ValueType::Untyped => {
-                        &answer.to_string()
-                    }
-                    _ => return false,
+            (Kind::Number, Value::Number(number)) => self.numbers.add(number.value()),
+            (Kind::Date, Value::String(text)) => {
+                let millis = self.value_type.nanoseconds(text).map(|time| time.div_euclid(1_000_000) as i64);
+                millis.map(|millis| self.times.add(Timestamp::from_millis(millis))).is_some()
+            }
+            (Kind::Text, Value::String(text)) => self.add_text(text, submission),
+            (Kind::Text, Value::Number(_) | Value::Bool(_)) if self.value_type == ValueType::Untyped => {
+                self.add_text(&answer.to_string(), submission)
+            }
+            (Kind::Matrix, Value::Object(cells)) => {
+                let mut add = |id: &str, cell| {
+                    let place = self.places.get(&ChoiceValue::Text(id.to_owned()))?;
+                    Some(self.rows.get_mut(*place)?.add(cell, submission))
                 };
-                self.texts.add(text);
-                if latest.len() < LATEST {
-                    let value = cut(text).map_or_else(|| text.clone(), |cut| format!("{cut}…"));
-                    latest.push(LatestText { id: submission.id, at: submission.submitted_at(), value });
-                }
-                true
-            }
-            (AnswerSummary::Matrix { .. }, Value::Object(cells)) => {
                 // The cells of a very large matrix are not counted.
-                let mut any = self.rows.is_empty();
-                for (row, cell) in cells {
-                    any |= self.rows.get_mut(row).is_some_and(|(_, row)| row.add(cell, submission));
-                }
-                any
+                cells.iter().filter(|(id, cell)| add(id, cell) == Some(true)).count() > 0
+                    || self.rows.is_empty()
             }
             _ => false,
         }
     }
 
-    /// Counts a choice, at a `place` of a ranking. Returns false if it is neither an option, now or earlier, nor free text.
-    fn choose(&mut self, choice: &Value, place: Option<u32>) -> bool {
-        let Some(options) = self.summary.options_mut() else { return false };
-        let has_texts = matches!(options.first(), Some(ValueCount { value: ChoiceValue::Text(_), .. }));
-        let value = match choice {
-            Value::String(text) => ChoiceValue::Text(text.clone()),
-            Value::Bool(flag) => ChoiceValue::Flag(*flag),
-            Value::Number(number) => ChoiceValue::Number(number.integer().unwrap_or(i64::MIN)),
-            _ => match choice.get("other") {
-                Some(Value::String(text)) if has_texts => {
-                    self.texts.add(text);
-                    return true;
-                }
-                _ => return false,
-            },
+    /// Counts a choice, at a `place` of a list. Returns false if it is neither an option, now or earlier, nor free text.
+    fn choose(&mut self, choice: &Value, place: u32) -> bool {
+        let has_texts = matches!(self.options.first(), Some(ValueCount { value: ChoiceValue::Text(_), .. }));
+        let value = match (choice, choice.get("other")) {
+            (Value::String(text), _) => ChoiceValue::Text(text.clone()),
+            (Value::Bool(flag), _) => ChoiceValue::Flag(*flag),
+            (Value::Number(number), _) => ChoiceValue::Number(number.integer().unwrap_or(i64::MIN)),
+            (_, Some(Value::String(text))) if has_texts => {
+                self.texts.add(text);
+                return true;
+            }
+            _ => return false,
         };
         match (self.places.get(&value), value) {
             (Some(found), _) => {
-                let option = &mut options[*found];
+                let option = &mut self.options[*found];
                 option.count += 1;
-                // Until the end, the sum.
-                option.mean = place.map(|place| option.mean.unwrap_or_default() + f64::from(place));
+                let sum = option.mean.unwrap_or_default() + f64::from(place);
+                option.mean = Some(sum).filter(|_| self.kind == Kind::Ranking);
             }
             (None, ChoiceValue::Text(text)) if has_texts => self.removed.add(&text),
             _ => return false,
@@ -152,127 +173,81 @@ impl AnswerCounts {
         true
     }
 
-    fn add_date(&mut self, text: &str) -> bool {
-        let Some(time) = self.value_type.nanoseconds(text) else { return false };
-        let [first, last] =
-            self.range.get_or_insert_with(|| [(time, text.to_owned()), (time, text.to_owned())]);
-        if time < first.0 {
-            *first = (time, text.to_owned());
-        } else if time > last.0 {
-            *last = (time, text.to_owned());
+    fn add_text(&mut self, text: &str, submission: &Submission) -> bool {
+        self.texts.add(text);
+        if self.latest.len() < LATEST {
+            let (id, at) = (submission.id, submission.submitted_at());
+            self.latest.push(LatestText { id, at, value: cut(text) });
         }
-        self.times.add(i64::try_from(time.div_euclid(1_000_000)).unwrap_or_default());
         true
     }
 
-    /// Returns the number of answers, and their summary.
-    pub(super) fn finish(mut self) -> (u64, AnswerSummary) {
-        let total = self.answered as f64;
-        let (mut removed, more_removed) = self.removed.most_frequent(1);
-        removed.iter_mut().for_each(|option| option.removed = true);
-        match &mut self.summary {
-            AnswerSummary::Choice { options, other, unlisted, .. } => {
-                let (texts, more) = self.texts.most_frequent(1);
-                (*other, *unlisted) = (texts, more + more_removed);
-                options.extend(removed);
+    pub(super) fn finish(self) -> AnswerSummary {
+        match self.kind {
+            Kind::One | Kind::Several | Kind::Ranking => {
+                let multiple = self.kind != Kind::One;
+                let (options, other, unlisted) = self.choices();
+                AnswerSummary::Choice { multiple, options, other, unlisted }
             }
-            AnswerSummary::Ranking { options, unlisted } => {
-                *unlisted = more_removed;
-                for option in &mut *options {
-                    option.mean = option.mean.map(|sum| sum / option.count as f64);
-                }
-                options.extend(removed);
+            Kind::Scale => {
+                let (mean, median) = (self.numbers.mean(), self.numbers.median());
+                AnswerSummary::Scale { options: self.options, mean, median }
             }
-            AnswerSummary::Scale { options, mean, median } => {
-                let value = |option: &ValueCount| match option.value {
-                    ChoiceValue::Number(value) => (value as f64, option.count),
-                    _ => (0.0, 0),
+            Kind::Nps => {
+                let [detractors, passives, promoters] = [0..7, 7..9, 9..11]
+                    .map(|values| self.options[values].iter().map(|option| option.count).sum::<u64>());
+                let share = (promoters as f64 - detractors as f64) * 100.0 / self.answered as f64;
+                let score = (self.answered > 0).then_some(share.round() as i64);
+                AnswerSummary::Nps { options: self.options, promoters, passives, detractors, score }
+            }
+            Kind::Number => self.numbers.finish(),
+            Kind::Date => {
+                let part = match self.value_type {
+                    ValueType::Date => 0..10,
+                    ValueType::Time => 11..19,
+                    _ => 0..24,
                 };
-                let given: Vec<_> = options.iter().map(value).collect();
-                let sum: f64 = given.iter().map(|(value, count)| value * *count as f64).sum();
-                *mean = Some(sum / total).filter(|mean| mean.is_finite());
-                *median = quantile(&given, 0.5);
+                let bound = |at: Timestamp| at.to_string()[part.clone()].to_owned();
+                let (min, max) = self.times.span.map(|(min, max)| (bound(min), bound(max))).unzip();
+                let point = |(at, count): (String, u64)| (at[part.start..].to_owned(), count);
+                let timeline =
+                    Timeline { points: self.times.points.into_iter().map(point).collect(), ..self.times };
+                AnswerSummary::Date { min, max, timeline }
             }
-            AnswerSummary::Nps { options, promoters, passives, detractors, score } => {
-                let sum = |values: &[ValueCount]| values.iter().map(|option| option.count).sum();
-                (*detractors, *passives, *promoters) =
-                    (sum(&options[..7]), sum(&options[7..9]), sum(&options[9..]));
-                let lead = *promoters as f64 - *detractors as f64;
-                *score = (total > 0.0).then(|| (100.0 * lead / total).round() as i64);
+            Kind::Text => {
+                let (distinct, latest) = (self.texts.distinct(), self.latest);
+                AnswerSummary::Text { distinct, top: self.texts.most_frequent(2).0, latest }
             }
-            AnswerSummary::Number { .. } => self.summary = self.numbers.finish(),
-            AnswerSummary::Date { min, max, timeline } => {
-                [*min, *max] = self.range.map_or([None, None], |range| range.map(|(_, text)| Some(text)));
-                *timeline = self.times.finish(self.value_type == ValueType::Time);
-            }
-            AnswerSummary::Text { distinct, top, .. } => {
-                *distinct = self.texts.distinct();
-                *top = self.texts.most_frequent(2).0;
-            }
-            AnswerSummary::Matrix { rows } if self.rows.is_empty() => rows.clear(),
-            AnswerSummary::Matrix { rows } => {
-                for (place, counts) in self.rows.into_values() {
-                    let (answered, summary) = counts.finish();
-                    rows[place].answered = answered;
-                    if let AnswerSummary::Choice { options, unlisted, .. } = summary {
-                        (rows[place].options, rows[place].unlisted) = (options, unlisted);
-                    }
-                }
+            Kind::Matrix => {
+                let row = |(row, counts): (ValueCount, Self)| {
+                    let row = ValueCount { count: counts.answered, ..row };
+                    let (options, _, unlisted) = counts.choices();
+                    MatrixRow { row, options, unlisted }
+                };
+                AnswerSummary::Matrix { rows: self.options.into_iter().zip(self.rows).map(row).collect() }
             }
         }
-        (self.answered, self.summary)
+    }
+
+    /// Returns the options, then removed ones; texts given instead; and the number of choices that are in neither list.
+    fn choices(mut self) -> (Vec<ValueCount>, Vec<ValueCount>, u64) {
+        for option in &mut self.options {
+            option.mean = option.mean.map(|sum| sum / option.count as f64);
+        }
+        let (removed, more_removed) = self.removed.most_frequent(1);
+        self.options.extend(removed.into_iter().map(|option| ValueCount { removed: true, ..option }));
+        let (other, more) = self.texts.most_frequent(1);
+        (self.options, other, more_removed + more)
     }
 }
 
-/// The summary of no answers to a question that is answered by `control`.
-fn empty(control: &Control<'_>, question: &Question) -> AnswerSummary {
-    match control {
-        Control::One { options, .. } => choice(list(options), false),
-        Control::Several { options, .. } => choice(list(options), true),
-        Control::YesNo(labels) => {
-            let option = |flag: bool| ValueCount::new(ChoiceValue::Flag(flag), labels.of(&flag.to_string()));
-            choice([true, false].map(option).into(), false)
-        }
-        Control::Consent(_) => choice(vec![ValueCount::new(ChoiceValue::Flag(true), None)], false),
-        Control::Ranking(options) => AnswerSummary::Ranking { options: list(options), unlisted: 0 },
-        Control::Scale { values, labels, .. } => {
-            let option =
-                |value: i64| ValueCount::new(ChoiceValue::Number(value), labels.of(&value.to_string()));
-            let options = values.clone().map(option).collect();
-            match question.setting("nps") {
-                Some(Value::Bool(true)) => {
-                    AnswerSummary::Nps { options, promoters: 0, passives: 0, detractors: 0, score: None }
-                }
-                _ => AnswerSummary::Scale { options, mean: None, median: None },
-            }
-        }
-        Control::Matrix { rows, .. } => {
-            let row = |ValueCount { value, label, .. }| MatrixRow {
-                value,
-                label,
-                answered: 0,
-                options: Vec::new(),
-                unlisted: 0,
-            };
-            AnswerSummary::Matrix { rows: list(rows).into_iter().map(row).collect() }
-        }
-        Control::Line(Line { kind: LineKind::Number | LineKind::WholeNumber, .. }) => {
-            Numbers::default().finish()
-        }
-        Control::Line(Line { kind: LineKind::Date | LineKind::Time | LineKind::DateTime, .. }) => {
-            AnswerSummary::Date { min: None, max: None, timeline: TimeCounts::default().finish(false) }
-        }
-        _ => AnswerSummary::Text { distinct: None, top: Vec::new(), latest: Vec::new() },
-    }
-}
-
-fn choice(options: Vec<ValueCount>, multiple: bool) -> AnswerSummary {
-    AnswerSummary::Choice { multiple, options, other: Vec::new(), unlisted: 0 }
+fn option(value: ChoiceValue, label: Option<&str>) -> ValueCount {
+    ValueCount { label: label.map(str::to_owned), ..value.into() }
 }
 
 fn list(options: &OptionList) -> Vec<ValueCount> {
     let count = |(value, label): (&str, &str)| {
-        ValueCount::new(ChoiceValue::Text(value.to_owned()), Some(label).filter(|label| *label != value))
+        option(ChoiceValue::Text(value.to_owned()), Some(label).filter(|label| *label != value))
     };
     options.labelled().map(count).collect()
 }

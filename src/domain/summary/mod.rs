@@ -5,9 +5,9 @@
 
 mod answers;
 mod numbers;
-mod report;
+pub mod report;
 mod tally;
-mod timeline;
+pub mod timeline;
 
 use std::collections::HashMap;
 
@@ -15,69 +15,67 @@ use crate::domain::json::{self, Value};
 use crate::domain::question::Question;
 use crate::domain::submission::Submission;
 
-pub use report::{
-    AnswerSummary, Bin, ChoiceValue, LatestText, MatrixRow, QuestionSummary, Summary, Totals, ValueCount,
-};
-pub use timeline::{Point, Timeline};
-
 use answers::AnswerCounts;
-use timeline::TimeCounts;
+use report::{QuestionSummary, Summary, Totals};
+use timeline::Timeline;
 
-/// Bytes for the different values of all questions together.
-const MEMORY: usize = 16 << 20;
+/// Bytes for the different values of all questions together; twice as many if they are options.
+const MEMORY: usize = 8 << 20;
 
 /// A [`Summary`] in the making.
 #[derive(Debug)]
 pub struct Summarizer {
-    totals: Totals,
-    timeline: TimeCounts,
-    answers: HashMap<String, AnswerCounts>,
-    /// The present id for each that a question had before.
-    renamed: HashMap<String, String>,
+    responses: u64,
+    timeline: Timeline,
+    answers: Vec<AnswerCounts>,
+    /// The indices into `answers` by the ids that questions have and had.
+    places: HashMap<String, usize>,
 }
 
 impl Summarizer {
     /// Begins a summary of the answers to `questions`.
     pub fn new(questions: &[Question]) -> Self {
         let memory = MEMORY / questions.len().max(1);
-        let counts = |question: &Question| Some((question.id.clone()?, AnswerCounts::new(question, memory)));
-        let answers =
-            questions.iter().filter(|question| question.takes_answer()).filter_map(counts).collect();
-        let renamed = |question: &Question| {
-            let id = question.id.clone().unwrap_or_default();
-            question.was.iter().map(|was| (was.clone(), id.clone())).collect::<Vec<_>>()
-        };
-        let renamed = questions.iter().flat_map(renamed).collect();
-        Self { totals: Totals::default(), timeline: TimeCounts::default(), answers, renamed }
+        let answers = asked(questions).map(|(_, question)| AnswerCounts::new(question, memory)).collect();
+        let earlier = asked(questions).zip(0..);
+        let earlier = earlier.flat_map(|((_, question), place)| question.was.iter().map(move |id| (id, place)));
+        let present = asked(questions).zip(0..).map(|((id, _), place)| (id, place));
+        let places = earlier.chain(present).map(|(id, place)| (id.clone(), place)).collect();
+        Self { responses: 0, timeline: Timeline::by("hour"), answers, places }
     }
 
     /// Adds a submission; the newest must come first. Answers to other questions do not count, nor do those that the present
     /// types of the questions cannot have.
     pub fn add(&mut self, submission: &Submission) {
-        let at = submission.submitted_at();
-        self.totals.responses += 1;
-        self.totals.first_at = Some(at);
-        self.totals.last_at.get_or_insert(at);
-        self.timeline.add(at.millis());
+        self.responses += 1;
+        self.timeline.add(submission.submitted_at());
         let Ok(Value::Object(answers)) = json::parse(&submission.answers) else { return };
-        for (key, answer) in &answers {
-            let id = self.renamed.get(key).unwrap_or(key);
-            if let Some(counts) = self.answers.get_mut(id) {
-                counts.add(answer, submission);
+        for (id, answer) in &answers {
+            if let Some(place) = self.places.get(id) {
+                self.answers[*place].add(answer, submission);
             }
         }
     }
 
-    /// Ends the summary, with the `questions` in order.
-    pub fn finish(mut self, questions: &[Question]) -> Summary {
-        let finish = |question: &Question| {
-            let (id, counts) = self.answers.remove_entry(question.id.as_ref()?)?;
-            let (answered, summary) = counts.finish();
-            let (title, kind) = (question.title.clone(), question.kind.name().to_owned());
-            let skipped = self.totals.responses - answered;
-            Some(QuestionSummary { id, title, kind, answered, skipped, summary: Some(summary) })
+    /// Ends the summary of the answers to `questions`.
+    pub fn finish(self, questions: &[Question]) -> Summary {
+        let finish = |((id, question), counts): ((&String, &Question), AnswerCounts)| QuestionSummary {
+            id: id.clone(),
+            title: question.title.clone(),
+            kind: question.kind.name().to_owned(),
+            answered: counts.answered,
+            skipped: self.responses - counts.answered,
+            summary: counts.finish(),
         };
-        let questions = questions.iter().filter_map(finish).collect();
-        Summary { totals: self.totals, timeline: self.timeline.finish(false), questions }
+        let questions = asked(questions).zip(self.answers).map(finish).collect();
+        let (first_at, last_at) = self.timeline.span.unzip();
+        let totals = Totals { responses: self.responses, first_at, last_at };
+        Summary { totals, timeline: self.timeline, questions }
     }
+}
+
+/// Returns the questions that take answers, with their ids.
+fn asked(questions: &[Question]) -> impl Iterator<Item = (&String, &Question)> {
+    let asked = questions.iter().filter(|question| question.takes_answer());
+    asked.filter_map(|question| Some((question.id.as_ref()?, question)))
 }

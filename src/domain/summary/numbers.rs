@@ -1,14 +1,15 @@
 //! Statistics of numbers: sums, and quantiles as long as the different numbers fit in memory.
 
 use std::collections::HashMap;
+use std::iter::repeat_n;
 
 use super::report::{AnswerSummary, Bin};
 
 /// Bytes that an entry takes.
 const ENTRY: usize = 48;
 
-/// The number of bins at which numbers are no longer counted one by one.
-const MAX_BINS: usize = 10;
+/// The number of intervals, and the most numbers that are counted one by one.
+const BINS: usize = 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
@@ -43,59 +44,46 @@ impl Numbers {
         true
     }
 
+    pub(super) fn mean(&self) -> Option<f64> {
+        Some((self.sum + self.error) / self.count as f64).filter(|mean| mean.is_finite())
+    }
+
+    /// Returns the median, if it is known.
+    pub(super) fn median(&self) -> Option<f64> {
+        let sorted = self.sorted();
+        let all = || sorted.iter().flat_map(|&(number, count)| repeat_n(number / 2.0, count as usize));
+        Some(all().nth(self.count.checked_sub(1)? as usize / 2)? + all().nth(self.count as usize / 2)?)
+    }
+
     pub(super) fn finish(self) -> AnswerSummary {
-        let is_complete = self.counts.len() <= self.max_distinct;
-        let counts = self.counts.into_iter().filter(|_| is_complete);
-        let mut sorted: Vec<_> = counts.map(|(bits, count)| (f64::from_bits(bits), count)).collect();
+        let (mean, median, (min, max)) = (self.mean(), self.median(), self.range.unzip());
+        AnswerSummary::Number { min, max, mean, median, bins: self.bins() }
+    }
+
+    /// Returns the different numbers with their counts, none if there are too many.
+    fn sorted(&self) -> Vec<(f64, u64)> {
+        let counts = self.counts.iter().filter(|_| self.counts.len() <= self.max_distinct);
+        let mut sorted: Vec<_> = counts.map(|(bits, count)| (f64::from_bits(*bits), *count)).collect();
         sorted.sort_unstable_by(|(one, _), (other, _)| one.total_cmp(other));
-        let [p25, median, p75] = [0.25, 0.5, 0.75].map(|part| quantile(&sorted, part));
-        let mean = Some((self.sum + self.error) / self.count as f64).filter(|mean| mean.is_finite());
-        let (min, max) = self.range.unzip();
-        AnswerSummary::Number { min, max, mean, median, p25, p75, bins: bins(&sorted) }
+        sorted
     }
-}
 
-/// Returns the `part` quantile of sorted numbers with their counts, interpolated between the two nearest: 0.5 is the median.
-pub(super) fn quantile(sorted: &[(f64, u64)], part: f64) -> Option<f64> {
-    let count: u64 = sorted.iter().map(|(_, count)| count).sum();
-    let place = count.checked_sub(1)? as f64 * part;
-    let at = |place: f64| {
-        let mut passed = 0;
-        let reached = |(_, count): &&(f64, u64)| {
-            passed += count;
-            passed > place as u64
-        };
-        sorted.iter().find(reached).map(|(number, _)| *number)
-    };
-    let (low, high) = (at(place.floor())?, at(place.ceil())?);
-    Some(low + (high - low) * place.fract()).filter(|found| found.is_finite())
-}
-
-/// Counts sorted numbers by intervals with round bounds, or by number if they are few.
-fn bins(sorted: &[(f64, u64)]) -> Vec<Bin> {
-    if sorted.len() <= MAX_BINS {
-        return sorted.iter().map(|&(number, count)| Bin { from: number, to: number, count }).collect();
-    }
-    let [min, max] = [0, sorted.len() - 1].map(|place| sorted[place].0);
-    let width = (max - min) / (MAX_BINS - 1) as f64;
-    let power = width.log10().floor();
-    let scale = 10_f64.powf(power.abs());
-    if !scale.is_finite() {
-        return Vec::new();
-    }
-    // Divided where that is exact: 3 / 10 is 0.3, and 3 * 0.1 is not.
-    let scaled = |number: f64| if power < 0.0 { number / scale } else { number * scale };
-    let step = [1.0, 2.0, 5.0].into_iter().find(|step| scaled(*step) >= width).unwrap_or(10.0);
-    let first = (min / scaled(step)).floor() - 1.0;
-    let (mut bins, mut rest) = (Vec::new(), sorted);
-    for place in 0..MAX_BINS + 3 {
-        let [from, to] = [0.0, 1.0].map(|next| scaled((first + place as f64 + next) * step));
-        let (within, later) = rest.split_at(rest.partition_point(|(number, _)| *number < to));
-        let count = within.iter().map(|(_, count)| count).sum();
-        if count > 0 || !(bins.is_empty() || rest.is_empty()) {
-            bins.push(Bin { from, to, count });
+    /// Counts the numbers by intervals of the same width, or by number if they are few.
+    fn bins(&self) -> Vec<Bin> {
+        let mut rest = &*self.sorted();
+        if rest.len() <= BINS {
+            return rest.iter().map(|&(number, count)| Bin { from: number, to: number, count }).collect();
         }
-        rest = later;
+        let (first, last) = (rest[0].0, rest[rest.len() - 1].0);
+        let bound = |place: usize| first + (last - first) * place as f64 / BINS as f64;
+        let bin = |place| {
+            let (from, to) = (bound(place), if place + 1 < BINS { bound(place + 1) } else { last });
+            let end = rest.partition_point(|(number, _)| *number < to || place + 1 == BINS);
+            let (within, later) = rest.split_at(end);
+            rest = later;
+            Bin { from, to, count: within.iter().map(|(_, count)| count).sum() }
+        };
+        // Of the largest numbers there are, the span is none.
+        (0..BINS).filter(|_| (last - first).is_finite()).map(bin).collect()
     }
-    if rest.is_empty() { bins } else { Vec::new() }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::report::{ChoiceValue, ValueCount};
 
-/// Characters of the longest text that is counted, and of those that are shown.
-const MAX_TEXT: usize = 200;
+/// Characters of the longest text that a summary has: that of an option.
+const MAX_TEXT: usize = 300;
 
 /// Maximum number of texts in a list.
 const LISTED: usize = 100;
@@ -21,7 +21,6 @@ pub(super) struct Tally {
     memory: usize,
     /// Whether a text did not fit.
     is_full: bool,
-    has_long: bool,
     total: u64,
 }
 
@@ -34,8 +33,6 @@ impl Tally {
         self.total += 1;
         if let Some(count) = self.counts.get_mut(text) {
             *count += 1;
-        } else if cut(text).is_some() {
-            self.has_long = true;
         } else if let Some(rest) = self.memory.checked_sub(text.len() + ENTRY) {
             self.memory = rest;
             self.counts.insert(text.into(), 1);
@@ -46,7 +43,7 @@ impl Tally {
 
     /// The number of different texts, if it is known.
     pub(super) fn distinct(&self) -> Option<u64> {
-        (!self.is_full && !self.has_long).then_some(self.counts.len() as u64)
+        (!self.is_full).then_some(self.counts.len() as u64)
     }
 
     /// Returns the texts that occur at least `least` times, the most frequent first, and the number of occurrences that are not
@@ -57,16 +54,16 @@ impl Tally {
         listed.sort_unstable_by(|(text, count), (other, of_other)| of_other.cmp(count).then(text.cmp(other)));
         listed.truncate(LISTED);
         let counted: u64 = listed.iter().map(|(_, count)| count).sum();
-        let listed = listed.into_iter().map(|(text, count)| {
-            let value = ChoiceValue::Text(text.into());
-            ValueCount { count, ..ValueCount::new(value, None) }
-        });
-        (listed.collect(), self.total - counted)
+        let value =
+            |(text, count): (Box<str>, u64)| ValueCount { count, ..ChoiceValue::Text(cut(&text)).into() };
+        (listed.into_iter().map(value).collect(), self.total - counted)
     }
 }
 
-/// Returns the beginning of a text that is too long to be counted.
-pub(super) fn cut(text: &str) -> Option<&str> {
-    let (end, _) = text.char_indices().nth(MAX_TEXT).filter(|_| text.len() > MAX_TEXT)?;
-    Some(&text[..end])
+/// Returns `text`, cut if it is longer than a summary has it.
+pub(super) fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }

@@ -8,7 +8,6 @@ mod keys;
 mod pages;
 mod store;
 mod submissions;
-mod summary;
 mod workspaces;
 
 use axum::Router;
@@ -50,7 +49,7 @@ pub(crate) fn operations() -> (Router<Shared>, Document) {
         .routes(routes!(forms::get_version))
         .routes(routes!(forms::get_schema))
         .routes(routes!(forms::get_page_links))
-        .routes(routes!(summary::get_summary))
+        .routes(routes!(submissions::get_summary))
         .routes(routes!(integrations::list_integrations, integrations::create_integration))
         .routes(routes!(
             integrations::get_integration,

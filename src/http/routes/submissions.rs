@@ -11,7 +11,9 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::try_unfold;
 use utoipa::IntoParams;
 
-use crate::api::{BatchResults, Erasure, HistoryList, SubmissionBody, SubmissionDetail, SubmissionList};
+use crate::api::{
+    BatchResults, Erasure, FormSummary, HistoryList, SubmissionBody, SubmissionDetail, SubmissionList,
+};
 use crate::app::Result;
 use crate::app::{Accepted, BatchRequest, ErasureRequest, Export, ExportFormat, SubmissionListRequest};
 use crate::clock::Timestamp;
@@ -24,7 +26,8 @@ use crate::http::wire::conditional::{IfMatch, with_etag};
 use crate::http::wire::extract::{read_batch, read_empty_body, read_json, read_patch};
 use crate::http::wire::query::{FromQuery, PageQuery, QueryReader, point_to_where, refuse_parameters};
 use crate::http::wire::responses::{
-    created_response, json_text, replayable, with_dropped_keys, with_header, with_next_link, with_replayed,
+    created_response, json, json_text, replayable, with_dropped_keys, with_header, with_next_link,
+    with_replayed,
 };
 
 #[derive(IntoParams)]
@@ -44,6 +47,13 @@ impl FromQuery for CreateSubmissionQuery {
     }
 }
 
+impl FromQuery for SubmissionQuery {
+    fn from_query(query: &mut QueryReader) -> Self {
+        let [since, until] = query.time_range();
+        Self { since, until, status: None, text: query.text("q"), answers: query.filter() }
+    }
+}
+
 impl FromQuery for SubmissionListRequest {
     fn from_query(query: &mut QueryReader) -> Self {
         let (limit, cursor, trashed) = (query.limit(50), query.text("cursor"), query.flag("trashed"));
@@ -56,9 +66,8 @@ impl FromQuery for SubmissionListRequest {
             return Self { trashed, query, cursor, limit, ..Self::default() };
         }
         let order = query.one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)]);
-        let [since, until] = query.time_range();
-        let (text, answers, count) = (query.text("q"), query.filter(), query.flag("count"));
-        let query = SubmissionQuery { since, until, status, text, answers };
+        let count = query.flag("count");
+        let query = SubmissionQuery { status, ..SubmissionQuery::from_query(query) };
         Self { trashed, query, order: order.unwrap_or_default(), cursor, limit, count }
     }
 }
@@ -209,6 +218,31 @@ pub(crate) async fn list_submissions(
     let found = found.map_err(|error| point_to_where(error, query))?;
     let next = found.next.as_deref();
     Ok(with_next_link(json_text(SubmissionList::json(&found.items, next, found.total)), &uri, limit, next))
+}
+
+/// Get the summary of a form
+///
+/// Counts, averages and latest texts of the questions of the current version. The filters are those of the list of submissions. An
+/// answer of another type than the question has now is none; an option that was removed counts. What is not `null` is exact.
+#[utoipa::path(
+    get, path = "/api/v1/forms/{form}/summary", tag = "submissions",
+    params(
+        ("since" = Option<Timestamp>, Query, description = "Only submissions at or after this time (RFC 3339)."),
+        ("until" = Option<Timestamp>, Query, description = "Only submissions before this time (RFC 3339)."),
+        ("q" = Option<String>, Query, description = "Only submissions with this text in a text answer, ignoring case."),
+        ("filter" = Option<Object>, Query, style = DeepObject, explode,
+            description = "Only submissions whose answers satisfy all tests, as in the list of submissions."),
+        ("where" = Option<Vec<String>>, Query, style = Form, explode, example = json!(["score.gte=4"]),
+            description = "The same tests, each a question, an operator and a value.")
+    ),
+    responses((status = 200, body = FormSummary, description = "The summary"))
+)]
+pub(crate) async fn get_summary(
+    Call { session, path: form, query, .. }: Call<String, SubmissionQuery>,
+    uri: Uri,
+) -> Result<Response> {
+    let summary = session.summarize(&form, query).await;
+    json(&summary.map_err(|error| point_to_where(error, uri.query().unwrap_or_default()))?)
 }
 
 /// Get a submission

@@ -40,6 +40,7 @@ mod startup;
 mod store; // the key file, readiness, the address
 mod submission_edits; // metadata, edits, history
 mod submissions; // creating and listing submissions
+mod summary; // counts and averages
 mod timeouts; // timeouts of connections, heads and bodies; shutdown
 mod tls; // certificates, handshakes
 mod trash; // the trash of forms and of submissions

@@ -41,6 +41,7 @@ mod prefix;
 mod prompt_sequences;
 mod prompts;
 mod rendering;
+mod results; // counts and averages on a screen
 mod round_trip;
 mod serve;
 mod show;

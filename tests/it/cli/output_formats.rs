@@ -70,6 +70,10 @@ fn calls(command: &str) -> Calls {
         "submit" => {
             (&["FORM q1=x", "FORM q1=x --dry-run", "FORM --file set.json"], &[(6, "FORM"), (3, "nope q1=x")])
         }
+        "results" => (
+            &["FORM", "ANSWERED-FORM", "FORM --where q1=x"],
+            &[(3, "nope"), (2, "FORM --where q9=x"), (2, "FORM --watch")],
+        ),
         "spam list" => (&["", "SPAM-FORM --limit 1"], &[(3, "nope"), (2, "--columns x")]),
         "spam release" => (&["SPAM"], &[(3, "FORM nope"), (5, "FORM SUBMISSION")]),
         "spam purge" => {

@@ -8,6 +8,7 @@ mod languages; // the texts that respondents read
 mod operator_settings; // the mail server, the sender, the address of Google
 mod parsing; // JSON: order, number text, duplicates, decimals, merge patches
 mod payloads; // bodies, headers and signatures, rows
+mod summary; // counts of answers
 mod templates; // templates of messages
 mod values; // ids, keys, times, slugs, similar names, descriptions
 

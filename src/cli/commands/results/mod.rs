@@ -7,27 +7,17 @@ use std::time::Duration;
 use clap::Args;
 use tokio::time::sleep;
 
-use crate::api::FormSummary;
 use crate::cli::commands::responses::filter::{self, WhereClause};
-use crate::cli::commands::{CliError, Columns, Run, Session};
-use crate::cli::connection::target::Target;
+use crate::cli::commands::{CliError, Run, Session};
 use crate::cli::input::answers;
 use crate::cli::input::values::moment;
-use crate::client::{Client, ReceivedBody, SubmissionQuery};
-
-/// Pause between two looks for new answers.
-const INTERVAL: Duration = Duration::from_secs(2);
+use crate::client::SubmissionQuery;
 
 /// Show counts and averages of the answers to a form
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-For each question: how many people answered it, and the counts of options, the
-average and the median of numbers, the net promoter score, the latest texts. A
-percentage is of those who answered the question. Options that the form no
-longer has are marked as removed. -o json has the numbers as the API sends them.
-
---where takes QUESTION=VALUE or QUESTION.OPERATOR=VALUE, as `forms help responses
-list` explains. --watch draws again when answers come, until Ctrl-C.
+A percentage is of those who answered the question. -o json has all counts, as
+the API sends them. `forms help responses list` has more about --where.
 
 Examples:
   forms results lunch
@@ -55,49 +45,32 @@ pub struct Results {
 }
 
 impl Run for Results {
-    const COLUMNS: Columns = Columns::None;
-
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let output = &*session.output;
         if self.watch && !output.truncates_rows() {
-            return Err(CliError::usage("--watch draws on a terminal: leave it out"));
-        }
-        if self.watch && matches!(session.target()?, Target::Data(_)) {
-            let message = "--watch cannot be used with --data: nobody else can store answers meanwhile";
-            return Err(CliError::usage_with_help(message, "start a server: forms serve --data DIR"));
+            return Err(CliError::usage("--watch draws on a terminal, in the format table"));
         }
         let Self { form, since, until, clauses, search, watch } = self;
         let query =
             SubmissionQuery { since, until, q: search, answers: clauses, ..SubmissionQuery::default() };
         let client = session.client().await?;
-        let summary = read(&client, &form, &query).await?;
-        let colour = output.stdout_has_colour();
-        if !watch {
-            return output.object(&summary, || screen::draw(&summary, colour));
-        }
-        let mut shown = summary;
+        let asked = client.get_form(&form).await?;
+        let questions = answers::parse_questions(&asked.questions);
         loop {
-            output.redraw(&screen::draw(&shown, colour))?;
-            sleep(INTERVAL).await;
-            let newest = client.list_submissions(&form, &query, 1)?.next().await?.unwrap_or_default();
-            if newest.first().map(|newest| newest.submitted_at) > shown.summary.totals.last_at {
-                shown = read(&client, &form, &query).await?;
+            let summary = client.get_summary(&form, &query).await;
+            let summary = summary
+                .map_err(|error| filter::in_flags(error.into(), &query.answers, &questions, &asked.title))?;
+            let screen = || screen::draw(&summary, output.stdout_has_colour());
+            if !watch {
+                return output.object(&summary, screen);
+            }
+            output.redraw(&screen())?;
+            let mut newest = summary.summary.totals.last_at;
+            while newest <= summary.summary.totals.last_at {
+                sleep(Duration::from_secs(2)).await;
+                let found = client.list_submissions(&form, &query, 1)?.next().await?.unwrap_or_default();
+                newest = found.first().map(|found| found.submitted_at);
             }
         }
     }
-}
-
-async fn read(
-    client: &Client,
-    form: &str,
-    query: &SubmissionQuery,
-) -> Result<ReceivedBody<FormSummary>, CliError> {
-    let error = match client.get_summary(form, query).await {
-        Ok(summary) => return Ok(summary),
-        Err(error) => CliError::from(error),
-    };
-    // The questions are needed only to explain a filter.
-    let Ok(form) = client.get_form(form).await else { return Err(error) };
-    let questions = answers::parse_questions(&form.questions);
-    Err(filter::in_flags(error, &query.answers, &questions, &form.title))
 }
