@@ -18,9 +18,6 @@ use crate::domain::validation::violation::Violation;
 /// Maximum characters of a title.
 const MAX_TITLE: usize = 300;
 
-/// Maximum tests of a condition, and nesting: nobody could read a larger one.
-const MAX_CONDITION: (usize, usize) = (24, 5);
-
 /// A text that may be missing.
 pub(super) type Text = Option<String>;
 
@@ -228,10 +225,6 @@ impl Draft {
         }
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.questions.len()
-    }
-
     /// Begins a group of questions that are asked `when`: a page, or within another group a heading.
     pub(super) fn begin_group(&mut self, place: &str, title: Text, about: Text, when: Logic) {
         let is_page = self.groups.is_empty();
@@ -298,30 +291,11 @@ impl Draft {
         (!id.is_empty()).then(|| (id.to_owned(), question.text("type").to_owned()))
     }
 
-    /// Returns the id of a question, and when it is asked.
-    pub(super) fn asked(&self, index: usize) -> (&str, &Logic) {
-        (self.questions[index].text("id"), &self.questions[index].show_if)
-    }
-
-    /// Sets when a question is asked; a page is asked if its questions are.
-    pub(super) fn set_asked(&mut self, index: usize, logic: Logic) {
-        if self.questions[index].text("type") == "page" {
-            return;
-        }
-        if is_readable(&logic) {
-            self.questions[index].show_if = logic;
-        } else {
-            let place = self.questions[index].place.clone();
-            self.lose(&place, "its condition would be too long, always asked");
-        }
-    }
-
     /// Converts the expression in the member `name`; if it cannot be said, it is a loss, and it holds always.
     pub(super) fn condition<'a>(&mut self, place: &str, source: &Members<'a>, name: &'a str) -> Logic {
         let Some(text) = source.text(name) else { return Logic::Always };
         let reason = match expression::read(&text, &|name| self.resolve(name)) {
-            Ok(logic) if is_readable(&logic) => return logic,
-            Ok(_) => "it is too long".to_owned(),
+            Ok(logic) => return logic,
             Err(reason) => reason,
         };
         self.lose(place, format!("`{name}` ({}) left out: {reason}", one_line(&text, 60)));
@@ -416,11 +390,6 @@ impl Draft {
         self.questions.retain(|question| !question.members.is_empty());
         self.losses.len() > before
     }
-}
-
-fn is_readable(logic: &Logic) -> bool {
-    let (tests, depth) = logic.size();
-    tests <= MAX_CONDITION.0 && depth <= MAX_CONDITION.1
 }
 
 /// Returns an id from `name`; `None` if it has no letters or looks random.

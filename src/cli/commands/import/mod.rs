@@ -3,11 +3,9 @@
 mod draft;
 mod expression;
 mod github;
-mod google;
 mod logic;
 mod surveyjs;
 mod typeform;
-mod xlsform;
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +13,6 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::input::document;
-use crate::cli::input::rows::sheets;
 use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::{Format, yaml};
@@ -28,18 +25,18 @@ Prints a form file that `forms create` takes; nothing is sent. What a form here
 cannot have is named on stderr, one line each: where it was, and what became of
 it. Only what concerns looks, such as columns and buttons, is left out silently.
 
-FILE is the JSON of a Typeform (GET /forms/ID), of a Google form (forms.get), or
-of a SurveyJS survey, the YAML of a GitHub issue form, or the XLSX or XLS of an
-XLSForm. Conditions and jumps become `show_if` where that says the same.
+FILE is the JSON of a Typeform (GET /forms/ID) or of a SurveyJS survey, or the
+YAML of a GitHub issue form. Conditions become `show_if` where that says the
+same; the jumps of Typeform are left out.
 
 Examples:
   forms import survey.json > survey.yaml
   forms import .github/ISSUE_TEMPLATE/bug.yml --from github > bug.yaml
-  forms import household.xlsx -o json | jq .questions")]
+  forms import typeform.json -o json | jq .questions")]
 pub struct Import {
     /// File to convert; - for standard input
     file: PathBuf,
-    /// typeform, github, surveyjs, xlsform, google; default: by content
+    /// typeform, github, surveyjs; default: by content
     #[arg(long, value_name = "TOOL", hide_possible_values = true)]
     from: Option<Tool>,
 }
@@ -50,8 +47,6 @@ pub enum Tool {
     Typeform,
     Github,
     Surveyjs,
-    Xlsform,
-    Google,
 }
 
 impl Run for Import {
@@ -92,23 +87,12 @@ pub fn convert(path: &Path, tool: Option<Tool>) -> Result<(Value, Vec<String>), 
     let name =
         path.file_stem().map(|stem| stem.to_string_lossy().replace(['-', '_'], " ")).unwrap_or_default();
     let name = if name.trim().is_empty() { "Form" } else { &name };
-    let is_workbook = path
-        .extension()
-        .is_some_and(|end| end.eq_ignore_ascii_case("xlsx") || end.eq_ignore_ascii_case("xls"));
-    if is_workbook || tool == Some(Tool::Xlsform) {
-        let sheets = sheets(path).map_err(|error| match error {
-            CliError::Usage { message, .. } if path.is_file() => rejected(&file, "malformed_file", message),
-            other => other,
-        })?;
-        return xlsform::convert(&sheets, name).finish(&file);
-    }
     let form = document::entry(path)?.value;
     let draft = match tool.or_else(|| guess(&form)) {
         Some(Tool::Typeform) => typeform::convert(&form, name),
         Some(Tool::Github) => github::convert(&form, name),
         Some(Tool::Surveyjs) => surveyjs::convert(&form, name),
-        Some(Tool::Google) => google::convert(&form, name),
-        Some(Tool::Xlsform) | None => {
+        None => {
             let message =
                 "the tool that this form comes from cannot be told by its content; name it with --from";
             return Err(rejected(&file, "malformed_file", message.to_owned()));
@@ -126,7 +110,6 @@ fn guess(form: &Value) -> Option<Tool> {
     [
         (has_list("fields"), Tool::Typeform),
         (has_list("body"), Tool::Github),
-        (has_list("items") && form.get("info").is_some(), Tool::Google),
         (has_list("pages") || has_list("elements"), Tool::Surveyjs),
     ]
     .into_iter()
