@@ -75,24 +75,23 @@ impl Import {
     fn add_question(&mut self, place: &str, kind: &str, field: &Members<'_>, name: &str) {
         let properties = Members::new(field.get("properties"), LOOKS);
         let validations = Members::new(field.get("validations"), "");
+        let is_multiple = properties.flag("allow_multiple_selection");
         let own = match kind {
-            "short_text" | "long_text" | "email" | "number" | "date" | "statement" | "ranking" | "rating" => {
-                kind
-            }
+            "short_text" | "long_text" | "email" | "number" => kind,
+            "date" | "statement" | "ranking" | "rating" => kind,
             "yes_no" => "boolean",
             "legal" => "consent",
             "website" => "url",
             "phone_number" => "phone",
             "nps" | "opinion_scale" => "opinion_scale",
-            "multiple_choice" | "picture_choice" if properties.flag("allow_multiple_selection") => {
-                "multiple_choice"
-            }
+            "multiple_choice" | "picture_choice" if is_multiple => "multiple_choice",
             "dropdown" | "multiple_choice" | "picture_choice" => "single_choice",
             _ => return self.draft.lose(place, "not supported, left out"),
         };
         let mut question = Question::new(place, own, field.text("title"));
         question.set("display", (kind == "dropdown").then_some("dropdown"));
-        if own == "opinion_scale" {
+        question.set("nps", (kind == "nps").then_some(true));
+        if kind == "opinion_scale" {
             let low = i64::from(properties.flag("start_at_one"));
             let high = properties.integer("steps").unwrap_or(11).saturating_add(low - 1);
             let labels = Members::new(properties.get("labels"), "");
@@ -101,21 +100,15 @@ impl Import {
             let texts = ["left", "center", "right"].map(|name| labels.text(name));
             question.set_labels(values.into_iter().zip(texts));
         }
-        if own == "rating" {
-            question.copy(&properties, "steps=max");
-        }
+        question.copy(&properties, if own == "rating" { "steps=max description" } else { "description" });
+        question.copy(&properties, "default_country_code=default_country allow_other_choice=allow_other");
+        question.copy(&validations, "required min_value=min max_value=max max_length");
+        question.copy(&validations, "min_selection=min_selected max_selection=max_selected");
         let choices = properties.list("choices");
         if !choices.is_empty() {
             let label = |choice: &Value| choice.get("label").and_then(text_of);
             question.set_options("options", choices.iter().filter_map(label).map(|text| (text, None)));
         }
-        question.copy(
-            &properties,
-            "description default_country_code=default_country allow_other_choice=allow_other",
-        );
-        question.copy(
-            &validations,
-            "required min_value=min max_value=max max_length min_selection=min_selected max_selection=max_selected");
         self.draft.push(question, name);
         self.draft.lose_unread(place, &[field, &properties, &validations]);
     }
