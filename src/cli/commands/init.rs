@@ -1,10 +1,10 @@
 //! `forms init`: writes a form file to begin with.
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 
 use crate::api::schema::form_file;
@@ -12,6 +12,7 @@ use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::document;
 use crate::cli::output::Format;
 use crate::cli::output::destination::OutputFile;
+use crate::cli::output::io_error::reason;
 use crate::cli::output::shell_quote::shell_quote;
 use crate::domain::form::slug::is_slug;
 
@@ -34,36 +35,26 @@ pub struct Init {
     file: Option<PathBuf>,
     /// minimal, feedback, registration, bug-report
     #[arg(long, value_name = "NAME", default_value = "minimal", hide_possible_values = true)]
-    template: Template,
+    #[arg(value_parser = TEMPLATES.map(|(name, _)| name))]
+    template: String,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Template {
-    Minimal,
-    Feedback,
-    Registration,
-    BugReport,
-}
-
-impl Template {
-    fn text(self) -> &'static str {
-        match self {
-            Self::Minimal => include_str!("../../../examples/lunch-order.yaml"),
-            Self::Feedback => include_str!("../../../examples/course-feedback.yaml"),
-            Self::Registration => include_str!("../../../examples/workshop-sign-up.yaml"),
-            Self::BugReport => include_str!("../../../examples/bug-report.yaml"),
-        }
-    }
-}
+/// The templates by name.
+const TEMPLATES: [(&str, &str); 4] = [
+    ("minimal", include_str!("../../../examples/lunch-order.yaml")),
+    ("feedback", include_str!("../../../examples/course-feedback.yaml")),
+    ("registration", include_str!("../../../examples/workshop-sign-up.yaml")),
+    ("bug-report", include_str!("../../../examples/bug-report.yaml")),
+];
 
 impl Run for Init {
     const COLUMNS: Columns = Columns::Dynamic;
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let stem = self.file.as_deref().and_then(|file| file.file_stem()?.to_str());
-        let name = self.template.to_possible_value().map(|value| value.get_name().to_owned());
-        let slug = stem.filter(|stem| is_slug(stem)).map(str::to_owned).or(name).unwrap_or_default();
-        let form = self.template.text().replacen("\ntitle:", &format!("\nslug: {slug}\ntitle:"), 1);
+        let slug = stem.filter(|stem| is_slug(stem)).unwrap_or(&self.template);
+        let template = TEMPLATES.iter().find(|(name, _)| *name == self.template).unwrap_or(&TEMPLATES[0]);
+        let form = template.1.replacen("\ntitle:", &format!("\nslug: {slug}\ntitle:"), 1);
         let text = format!("# yaml-language-server: $schema={SCHEMA}\n{form}");
         let Some(file) = &self.file else {
             return match session.output.format {
@@ -73,22 +64,14 @@ impl Run for Init {
         };
         let shown = file.display().to_string();
         let written = OpenOptions::new().write(true).create_new(true).open(file);
-        written.and_then(|mut written| written.write_all(text.as_bytes())).map_err(|error| {
-            match error.kind() {
-                ErrorKind::AlreadyExists => CliError::usage_with_help(
-                    format!("{shown} exists"),
-                    "choose another name, or delete it first",
-                ),
-                _ => CliError::io(format!("cannot write {shown}"), error),
-            }
-        })?;
+        let written = written.and_then(|mut written| written.write_all(text.as_bytes()));
+        written.map_err(|error| CliError::usage(format!("cannot write {shown}: {}", reason(&error))))?;
         let schema = file.with_file_name(SCHEMA);
         let mut saved = OutputFile::create(&schema)?;
         let saved = saved.write_all(format!("{:#}\n", form_file()).as_bytes()).and_then(|()| saved.save());
         saved.map_err(|error| CliError::io(format!("cannot write {}", schema.display()), error))?;
         session.output.object(&json!({"file": shown, "slug": slug}), || format!("{shown}\n"))?;
-        session.output.success(&format!("wrote the form `{slug}`, and its schema {SCHEMA} for editors"));
-        session.output.status(&format!("try it: forms dev {}", shell_quote(&shown)));
+        session.output.success(&format!("wrote it; to try it: forms dev {}", shell_quote(&shown)));
         Ok(())
     }
 }

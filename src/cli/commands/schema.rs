@@ -10,12 +10,12 @@ use crate::cli::commands::{CliError, Columns, Run, Session};
 #[command(after_long_help = "\
 Without FORM: the schema of form files (draft-07), with which an editor checks,
 completes and explains what you write. `forms init FILE` saves it beside the
-file, and begins the file with a comment that names it:
+file, whose first line names it for VS Code (with Red Hat's extension YAML) and
+Helix, as both use yaml-language-server:
 
   # yaml-language-server: $schema=.form.schema.json
 
-VS Code (with the extension YAML of Red Hat) and Helix read the comment: both use
-yaml-language-server. A server has the schema at /schema/form.json, too.
+A server has it at /schema/form.json.
 
 With FORM: the schema of its answers (2020-12), as the API returns it.
 

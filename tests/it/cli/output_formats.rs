@@ -17,7 +17,10 @@ type Calls = (&'static [&'static str], &'static [(i32, &'static str)]);
 fn calls(command: &str) -> Calls {
     match command {
         "init" => (&["", "--template feedback"], &[(2, "set.json"), (2, "--template x")]),
-        "import" => (&["survey.json"], &[(6, "set.json"), (2, "missing.json"), (2, "--from x survey.json")]),
+        "import" => (
+            &["survey.json"],
+            &[(2, "set.json"), (6, "wrong-key"), (2, "missing.json"), (2, "--from x survey.json")],
+        ),
         "schema" => (&["", "FORM"], &[(3, "nope")]),
         "create" => (
             &[

@@ -18,8 +18,8 @@ use crate::domain::validation::violation::Violation;
 /// Maximum characters of a title.
 const MAX_TITLE: usize = 300;
 
-/// Maximum tests of a condition, and nesting: nobody could read a larger one.
-const MAX_CONDITION: (usize, usize) = (24, 5);
+/// The members of a form in the order in which `forms show` prints them.
+const ORDER: [&str; 4] = ["title", "description", "questions", "settings"];
 
 /// A text that may be missing.
 pub(super) type Text = Option<String>;
@@ -79,8 +79,7 @@ pub(super) fn text_of(value: &Value) -> Option<String> {
         Value::Number(_) | Value::Bool(_) => value.to_string(),
         Value::Null | Value::Array(_) | Value::Object(_) => return None,
     };
-    let is_kept = |character: &char| !character.is_control() || matches!(character, '\n' | '\t');
-    let text: String = text.chars().filter(is_kept).collect();
+    let text: String = text.chars().filter(|c| !c.is_control() || "\n\t".contains(*c)).collect();
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
@@ -100,12 +99,15 @@ pub(super) fn place(noun: &str, number: usize, title: Option<&str>, kind: &str) 
 pub(super) struct Question {
     place: String,
     members: Object,
+    /// The values of options that are left out, as they are given again.
+    repeated: Vec<String>,
     pub(super) show_if: Logic,
 }
 
 impl Question {
     pub(super) fn new(place: &str, kind: &str, title: Text) -> Self {
-        let mut question = Self { place: place.to_owned(), members: Object::new(), show_if: Logic::Always };
+        let (place, members, repeated) = (place.to_owned(), Object::new(), Vec::new());
+        let mut question = Self { place, members, repeated, show_if: Logic::Always };
         question.set("type", Some(kind.to_owned()));
         question.set("title", title);
         question
@@ -153,8 +155,10 @@ impl Question {
             let Some(label) = label.filter(|label| *label != value) else { return value.into() };
             Value::Object(vec![("value".to_owned(), value.into()), ("label".to_owned(), label.into())])
         };
-        let first = options.into_iter().filter(|(value, _)| seen.insert(value.clone()));
-        let options: Vec<Value> = first.map(option).collect();
+        let (first, again): (Vec<_>, Vec<_>) =
+            options.into_iter().partition(|(value, _)| seen.insert(value.clone()));
+        self.repeated.extend(again.into_iter().map(|(value, _)| value));
+        let options: Vec<Value> = first.into_iter().map(option).collect();
         self.set(name, Some(Value::Array(options)));
     }
 
@@ -215,21 +219,11 @@ impl Draft {
         }
     }
 
-    pub(super) fn lose_languages(&mut self, languages: BTreeSet<String>) {
-        for language in languages {
-            self.lose("the form", format!("texts in `{language}` left out: a form has one language"));
-        }
-    }
-
     /// Sets the member of the form at the path `names`.
     pub(super) fn set(&mut self, names: &[&str], text: Text) {
         if let Some(text) = text {
             self.form.set(names, text.into());
         }
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.questions.len()
     }
 
     /// Begins a group of questions that are asked `when`: a page, or within another group a heading.
@@ -249,10 +243,10 @@ impl Draft {
         self.begins_page |= self.groups.is_empty();
     }
 
-    /// Adds a question, which the source calls `name`, and returns its index.
-    pub(super) fn push(&mut self, mut question: Question, name: &str) -> usize {
-        if self.questions.len() > Limits::default().questions {
-            return self.questions.len();
+    /// Adds a question, which the source calls `name`.
+    pub(super) fn push(&mut self, mut question: Question, name: &str) {
+        if self.questions.len() + 1 >= Limits::default().questions {
+            return self.lose(&question.place, "left out: the form has too many questions");
         }
         let (kind, title) = (question.text("type").to_owned(), question.text("title").to_owned());
         if std::mem::take(&mut self.begins_page) && kind != "page" {
@@ -274,11 +268,12 @@ impl Draft {
         if !self.marker.is_empty() && (title + question.text("description")).contains(self.marker) {
             self.lose(&place, format!("`{}…` in its text is not filled in", self.marker));
         }
+        for value in &question.repeated {
+            self.lose(&place, format!("the second option `{}` left out", one_line(value, 40)));
+        }
         question.show_if = Logic::all(self.groups.iter().cloned().chain([question.show_if]));
+        self.names.extend((!name.is_empty()).then(|| (name.to_owned(), self.questions.len())));
         self.questions.push(question);
-        let index = self.questions.len() - 1;
-        self.names.extend((!name.is_empty()).then(|| (name.to_owned(), index)));
-        index
     }
 
     /// Returns a new id from the first of `names` that has letters and does not look random.
@@ -298,34 +293,13 @@ impl Draft {
         (!id.is_empty()).then(|| (id.to_owned(), question.text("type").to_owned()))
     }
 
-    /// Returns the id of a question, and when it is asked.
-    pub(super) fn asked(&self, index: usize) -> (&str, &Logic) {
-        (self.questions[index].text("id"), &self.questions[index].show_if)
-    }
-
-    /// Sets when a question is asked; a page is asked if its questions are.
-    pub(super) fn set_asked(&mut self, index: usize, logic: Logic) {
-        if self.questions[index].text("type") == "page" {
-            return;
-        }
-        if is_readable(&logic) {
-            self.questions[index].show_if = logic;
-        } else {
-            let place = self.questions[index].place.clone();
-            self.lose(&place, "its condition would be too long, always asked");
-        }
-    }
-
     /// Converts the expression in the member `name`; if it cannot be said, it is a loss, and it holds always.
     pub(super) fn condition<'a>(&mut self, place: &str, source: &Members<'a>, name: &'a str) -> Logic {
         let Some(text) = source.text(name) else { return Logic::Always };
-        let reason = match expression::read(&text, &|name| self.resolve(name)) {
-            Ok(logic) if is_readable(&logic) => return logic,
-            Ok(_) => "it is too long".to_owned(),
-            Err(reason) => reason,
-        };
-        self.lose(place, format!("`{name}` ({}) left out: {reason}", one_line(&text, 60)));
-        Logic::Always
+        expression::read(&text, &|name| self.resolve(name)).unwrap_or_else(|reason| {
+            self.lose(place, format!("`{name}` ({}) left out: {reason}", one_line(&text, 60)));
+            Logic::Always
+        })
     }
 
     /// Returns the form, which is valid, and the losses. What breaks a rule of forms is left out.
@@ -341,15 +315,12 @@ impl Draft {
             let condition = question.show_if.members();
             question.set("show_if", (!condition.is_empty()).then_some(Value::Object(condition)));
         }
-        // In the order in which `forms show` prints them.
-        let settings = self.form.get("settings").cloned();
-        self.form.remove(&["settings"]);
-        self.form.set(&["questions"], Value::Null);
-        settings.into_iter().for_each(|settings| self.form.set(&["settings"], settings));
         loop {
             let questions = self.questions.iter().map(|question| Value::Object(question.members.clone()));
-            let questions = Value::Array(questions.collect());
-            self.form.set(&["questions"], questions);
+            self.form.set(&["questions"], Value::Array(questions.collect()));
+            if let Value::Object(members) = &mut self.form {
+                members.sort_by_key(|(name, _)| ORDER.iter().position(|known| known == name));
+            }
             let Err(violations) = Definition::read(&self.form, &Limits::default()) else {
                 return Ok((yaml::canonical(&self.form), self.losses));
             };
@@ -384,10 +355,6 @@ impl Draft {
         for Violation { pointer, message, .. } in violations {
             let steps: Vec<_> = pointer.split('/').skip(1).collect();
             match steps[..] {
-                ["questions"] => {
-                    self.questions.truncate(Limits::default().questions);
-                    self.lose("the form", format!("{message}, the others left out"));
-                }
                 ["questions", index, ref rest @ ..] => {
                     let index = index.parse::<usize>().ok();
                     let Some(question) = index.and_then(|index| self.questions.get_mut(index)) else {
@@ -416,11 +383,6 @@ impl Draft {
         self.questions.retain(|question| !question.members.is_empty());
         self.losses.len() > before
     }
-}
-
-fn is_readable(logic: &Logic) -> bool {
-    let (tests, depth) = logic.size();
-    tests <= MAX_CONDITION.0 && depth <= MAX_CONDITION.1
 }
 
 /// Returns an id from `name`; `None` if it has no letters or looks random.

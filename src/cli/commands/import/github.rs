@@ -55,13 +55,11 @@ fn add_checkboxes(draft: &mut Draft, place: &str, id: &str, title: Text, attribu
     let mut question = Question::new(place, if has_consent { "statement" } else { "multiple_choice" }, title);
     question.copy(attributes, "description");
     if !has_consent {
-        question
-            .set_options("options", boxes.iter().filter_map(|option| Some((option.text("label")?, None))));
-        draft.push(question, id);
-        return draft.lose_unread(place, &[attributes]);
+        let labels = boxes.iter().filter_map(|option| option.text("label"));
+        question.set_options("options", labels.map(|label| (label, None)));
     }
-    draft.push(question, "");
-    for option in &boxes {
+    draft.push(question, if has_consent { "" } else { id });
+    for option in boxes.iter().filter(|_| has_consent) {
         let mut consent = Question::new(place, "consent", option.text("label"));
         consent.copy(option, "required");
         draft.push(consent, if boxes.len() == 1 { id } else { "" });

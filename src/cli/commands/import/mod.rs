@@ -3,11 +3,9 @@
 mod draft;
 mod expression;
 mod github;
-mod google;
 mod logic;
 mod surveyjs;
 mod typeform;
-mod xlsform;
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +13,6 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::input::document;
-use crate::cli::input::rows::sheets;
-use crate::cli::output::diagnostics::{Diagnostic, Report};
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::{Format, yaml};
 use crate::domain::json::Value;
@@ -24,22 +20,21 @@ use crate::domain::json::Value;
 /// Convert a form of another tool to a form file
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints a form file that `forms create` takes; nothing is sent. What a form here
-cannot have is named on stderr, one line each: where it was, and what became of
-it. Only what concerns looks, such as columns and buttons, is left out silently.
+Prints a form file; nothing is sent. What a form here cannot have is named on
+stderr, one line each. Only looks are left out silently.
 
-FILE is the JSON of a Typeform (GET /forms/ID), of a Google form (forms.get), or
-of a SurveyJS survey, the YAML of a GitHub issue form, or the XLSX or XLS of an
-XLSForm. Conditions and jumps become `show_if` where that says the same.
+FILE is the JSON of a Typeform (GET /forms/ID) or of a SurveyJS survey, or the
+YAML of a GitHub issue form. Conditions become `show_if` where that says the
+same; the jumps of Typeform are left out.
 
 Examples:
   forms import survey.json > survey.yaml
   forms import .github/ISSUE_TEMPLATE/bug.yml --from github > bug.yaml
-  forms import household.xlsx -o json | jq .questions")]
+  forms import typeform.json -o json | jq .questions")]
 pub struct Import {
     /// File to convert; - for standard input
     file: PathBuf,
-    /// typeform, github, surveyjs, xlsform, google; default: by content
+    /// typeform, github, surveyjs; default: by content
     #[arg(long, value_name = "TOOL", hide_possible_values = true)]
     from: Option<Tool>,
 }
@@ -50,8 +45,6 @@ pub enum Tool {
     Typeform,
     Github,
     Surveyjs,
-    Xlsform,
-    Google,
 }
 
 impl Run for Import {
@@ -59,29 +52,13 @@ impl Run for Import {
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
         session.announce_stdin(&self.file);
-        let file = self.file.display().to_string();
         let (form, losses) = read_input(move || convert(&self.file, self.from)).await?;
-        let text = yaml::yaml(&form)?;
-        if text.len() as u64 > document::MAX_FILE {
-            return Err(rejected(
-                &file,
-                "file_too_large",
-                "the form file would be larger than 1 MiB".to_owned(),
-            ));
-        }
         match session.output.format {
-            Format::Table | Format::Yaml => session.output.data(&text)?,
-            Format::Json | Format::Jsonl | Format::Csv | Format::Xlsx => {
-                session.output.object(&form, String::new)?
-            }
+            Format::Table | Format::Yaml => session.output.data(&yaml::yaml(&form)?)?,
+            _ => session.output.object(&form, String::new)?,
         }
         losses.iter().for_each(|loss| session.output.warn(loss));
-        let questions = form.get("questions").and_then(Value::as_array).unwrap_or_default().len();
-        let lost = match losses.len() {
-            0 => "nothing was lost".to_owned(),
-            count => format!("see {} above", count_noun(count, "warning")),
-        };
-        session.output.success(&format!("converted {}; {lost}", count_noun(questions, "question")));
+        session.output.success(&format!("converted, with {}", count_noun(losses.len(), "warning")));
         Ok(())
     }
 }
@@ -89,46 +66,25 @@ impl Run for Import {
 /// Converts the file at `path`; returns the form and the losses.
 pub fn convert(path: &Path, tool: Option<Tool>) -> Result<(Value, Vec<String>), CliError> {
     let file = path.display().to_string();
-    let name =
-        path.file_stem().map(|stem| stem.to_string_lossy().replace(['-', '_'], " ")).unwrap_or_default();
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().replace(['-', '_'], " ");
     let name = if name.trim().is_empty() { "Form" } else { &name };
-    let is_workbook = path
-        .extension()
-        .is_some_and(|end| end.eq_ignore_ascii_case("xlsx") || end.eq_ignore_ascii_case("xls"));
-    if is_workbook || tool == Some(Tool::Xlsform) {
-        let sheets = sheets(path).map_err(|error| match error {
-            CliError::Usage { message, .. } if path.is_file() => rejected(&file, "malformed_file", message),
-            other => other,
-        })?;
-        return xlsform::convert(&sheets, name).finish(&file);
-    }
     let form = document::entry(path)?.value;
-    let draft = match tool.or_else(|| guess(&form)) {
-        Some(Tool::Typeform) => typeform::convert(&form, name),
-        Some(Tool::Github) => github::convert(&form, name),
-        Some(Tool::Surveyjs) => surveyjs::convert(&form, name),
-        Some(Tool::Google) => google::convert(&form, name),
-        Some(Tool::Xlsform) | None => {
-            let message =
-                "the tool that this form comes from cannot be told by its content; name it with --from";
-            return Err(rejected(&file, "malformed_file", message.to_owned()));
-        }
+    let unknown =
+        || CliError::usage_with_help(format!("{file} could be from any tool"), "name the tool with --from");
+    let draft = match tool.or_else(|| guess(&form)).ok_or_else(unknown)? {
+        Tool::Typeform => typeform::convert(&form, name),
+        Tool::Github => github::convert(&form, name),
+        Tool::Surveyjs => surveyjs::convert(&form, name),
     };
     draft.finish(&file)
 }
 
-fn rejected(file: &str, code: &str, message: String) -> CliError {
-    Report::of_file(file, vec![Diagnostic::new(code, message)]).into()
-}
-
 fn guess(form: &Value) -> Option<Tool> {
     let has_list = |name| form.get(name).and_then(Value::as_array).is_some();
-    [
-        (has_list("fields"), Tool::Typeform),
-        (has_list("body"), Tool::Github),
-        (has_list("items") && form.get("info").is_some(), Tool::Google),
-        (has_list("pages") || has_list("elements"), Tool::Surveyjs),
-    ]
-    .into_iter()
-    .find_map(|(is_it, tool)| is_it.then_some(tool))
+    Some(match form {
+        _ if has_list("fields") => Tool::Typeform,
+        _ if has_list("body") => Tool::Github,
+        _ if has_list("pages") || has_list("elements") => Tool::Surveyjs,
+        _ => return None,
+    })
 }

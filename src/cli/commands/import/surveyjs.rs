@@ -9,9 +9,6 @@ use crate::domain::json::Value;
 const LOOKS: &str =
     "name type startWithNewLine descriptionLocation titleLocation autocomplete colCount width minWidth";
 
-/// The tags of HTML that begin a line.
-const BREAKS: &str = "br br/ /p /div /li h1 h2 h3 h4 /h1 /h2 /h3 /h4 tr";
-
 struct Import {
     draft: Draft,
     texts: Texts,
@@ -49,7 +46,9 @@ pub(super) fn convert(survey: &Value, name: &str) -> Draft {
     for (page, number) in survey.list("pages").iter().zip(1..) {
         import.add_group(&format!("page {number}"), &Members::new(page, LOOKS));
     }
-    import.draft.lose_languages(import.texts.others);
+    for language in import.texts.others {
+        import.draft.lose("the form", format!("texts in `{language}` left out: a form has one language"));
+    }
     import.draft.lose_unread("the survey", &[&survey]);
     import.draft
 }
@@ -67,8 +66,7 @@ impl Import {
     fn add_elements(&mut self, elements: &[Value]) {
         for value in elements {
             let element = Members::new(value, LOOKS);
-            let kind = element.text("type").unwrap_or_default();
-            let name = element.text("name").unwrap_or_default();
+            let [kind, name] = ["type", "name"].map(|name| element.text(name).unwrap_or_default());
             self.count += 1;
             let title = self.texts.read(element.get("title")).or_else(|| Some(name.clone()));
             let place = place("question", self.count, title.as_deref(), &kind);
@@ -99,18 +97,15 @@ impl Import {
             ("boolean" | "ranking" | "matrix" | "rating", _) => kind,
             _ => return None,
         };
-        if kind == "rating" {
-            let ends =
-                ["minRateDescription", "maxRateDescription"].map(|name| self.texts.read(element.get(name)));
-            let high = element.integer("rateMax").or_else(|| element.integer("rateCount")).unwrap_or(5);
-            return Some(Question::scale(
-                place,
-                title,
-                [element.integer("rateMin").unwrap_or(1), high],
-                ends,
-            ));
-        }
-        let mut question = Question::new(place, own, title);
+        let mut question = match kind {
+            "rating" => {
+                let texts = ["minRateDescription", "maxRateDescription"];
+                let ends = texts.map(|name| self.texts.read(element.get(name)));
+                let high = element.integer("rateMax").or_else(|| element.integer("rateCount")).unwrap_or(5);
+                Question::scale(place, title, [element.integer("rateMin").unwrap_or(1), high], ends)
+            }
+            _ => Question::new(place, own, title),
+        };
         let labels = [("true", "labelTrue"), ("false", "labelFalse")];
         let labels = labels.map(|(value, name)| (value.to_owned(), self.texts.read(element.get(name))));
         question.set_labels(labels.into_iter());
@@ -142,19 +137,15 @@ impl Import {
 
     fn add_settings(&mut self, place: &str, question: &mut Question, element: &Members<'_>) {
         question.show_if = self.draft.condition(place, element, "visibleIf");
-        let required = self.draft.condition(place, element, "requiredIf");
-        question.set(
-            "required_if",
-            Some(required.members()).filter(|members| !members.is_empty()).map(Value::Object),
-        );
         for name in ["description", "placeholder"] {
             if let Some(text) = self.texts.read(element.get(name)) {
                 question.set(name, Some(text));
             }
         }
-        question.copy(
-            element,
-            "isRequired=required showOtherItem=allow_other hasOther=allow_other min max step maxLength=max_length minSelectedChoices=min_selected maxSelectedChoices=max_selected isAllRowRequired=required_rows");
+        question.copy(element, "isRequired=required min max step rateStep=step maxLength=max_length");
+        question
+            .copy(element, "showOtherItem=allow_other hasOther=allow_other isAllRowRequired=required_rows");
+        question.copy(element, "minSelectedChoices=min_selected maxSelectedChoices=max_selected");
         for validator in element.list("validators") {
             let validator = Members::new(validator, "");
             let names = match validator.get("type").as_str().unwrap_or_default() {
@@ -177,14 +168,12 @@ fn plain(html: &str) -> Text {
     for piece in pieces {
         let (tag, rest) = piece.split_once('>').unwrap_or(("", piece));
         let name = tag.split(' ').next().unwrap_or_default();
-        if BREAKS.split(' ').any(|known| known == name) {
+        if "br br/ /p /div /li h1 h2 h3 h4 /h1 /h2 /h3 /h4 tr".split(' ').any(|known| known == name) {
             text.push('\n');
         }
         text += rest;
     }
-    for (entity, character) in
-        [("&nbsp;", " "), ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&amp;", "&")]
-    {
+    for (entity, character) in [("&nbsp;", " "), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")] {
         text = text.replace(entity, character);
     }
     text_of(&text.into())

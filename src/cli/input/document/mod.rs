@@ -38,7 +38,7 @@ named_enum! {
 
 pub use cases::{Case, read_tested, tested_form};
 pub use files::files;
-pub use read::{MAX_FILE, decode, entry, open, read, read_text, read_value, text};
+pub use read::{decode, entry, open, read, read_text, read_value, text};
 pub use record::{Record, record, records};
 
 use tree::{Node, Span};

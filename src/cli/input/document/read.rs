@@ -17,7 +17,7 @@ use crate::domain::json::{self, Value};
 const DUPLICATE: &str = "duplicate_field";
 
 /// Maximum size of a form file, in bytes.
-pub const MAX_FILE: u64 = 1 << 20;
+const MAX_FILE: u64 = 1 << 20;
 
 /// Reads the forms of the file at `path`, `-` for standard input; several are separated by `---`.
 ///
