@@ -38,7 +38,8 @@ impl Summarizer {
         let memory = MEMORY / questions.len().max(1);
         let answers = asked(questions).map(|(_, question)| AnswerCounts::new(question, memory)).collect();
         let earlier = asked(questions).zip(0..);
-        let earlier = earlier.flat_map(|((_, question), place)| question.was.iter().map(move |id| (id, place)));
+        let earlier =
+            earlier.flat_map(|((_, question), place)| question.was.iter().map(move |id| (id, place)));
         let present = asked(questions).zip(0..).map(|((id, _), place)| (id, place));
         let places = earlier.chain(present).map(|(id, place)| (id.clone(), place)).collect();
         Self { responses: 0, timeline: Timeline::by("hour"), answers, places }

@@ -1,8 +1,5 @@
 //! Summaries of the answers to a form.
 
-use forms::domain::json::parse;
-use forms::domain::question::QuestionKind;
-
 use crate::harness::prelude::*;
 
 /// The part of a summary of one question.

@@ -45,7 +45,7 @@ fn real_forms_become_files_that_are_stored_unchanged_and_every_loss_is_named() {
 }
 
 #[test]
-fn the_condition_of_a_page_stays_with_the_page() {
+fn jumps_and_expressions_become_conditions() {
     let shown = |name: &str| {
         let (form, _) =
             convert(&fixtures().into_iter().find(|path| path.ends_with(name)).unwrap(), None).unwrap();
@@ -54,6 +54,28 @@ fn the_condition_of_a_page_stays_with_the_page() {
         let shown = questions.into_iter().filter(|question| !question["show_if"].is_null());
         Value::Array(shown.map(|question| json!([question["id"], question["show_if"]])).collect())
     };
+    let level = "hello_what_s_your_gender";
+    assert_eq!(
+        shown("integration-test-2.json"),
+        json!([["cool_you_a_boy_whatchu_think", {level: "Male"}], ["i_see_you_not_a_boy", {level: {"ne": "Male"}}]])
+    );
+    assert_eq!(
+        shown("hidden-fields-seed.json"),
+        json!([
+            ["this_is_branch_a_true_false", {"seed_2": "1"}],
+            ["this_is_branch_b_true_false", {"all": [{"seed_2": ["1", "2"]}, {"seed_2": {"ne": "1"}}]}],
+        ])
+    );
+    let grown_up = json!({"sex": "female", "age_in_years": {"gte": 15, "lte": 49}});
+    assert_eq!(
+        shown("tutorial.xls"),
+        json!([
+            ["age_in_months", {"older_than_five": "no"}],
+            ["age_in_years", {"older_than_five": "yes"}],
+            ["literate", grown_up],
+            ["pregnant", grown_up],
+        ])
+    );
     // The sections of this survey are pages, each asked only if its switch is on.
     assert_eq!(shown("dora-self-assessment.json")[0], json!([null, {"section_one_enable": true}]));
 }
@@ -166,11 +188,17 @@ fn what_is_no_form_of_a_known_tool_is_refused() {
     assert!(unknown.stderr.contains("name the tool with --from"), "{unknown:?}");
     home.write("broken.json", r#"{"fields": ["#);
     home.write("list.json", "[]");
+    home.write("broken.xlsx", "PK");
+    home.write("broken.xls", "\u{1}");
+    for file in ["broken.xlsx", "broken.xls"] {
+        let run = home.run(&["import", file]).expect(2);
+        assert!(run.stderr.contains(&format!("cannot read {file}")), "{run:?}");
+    }
     for (file, message) in [("broken.json", "broken.json:1:"), ("list.json", "must be one object")] {
         let run = home.run(&["import", file]).expect(6);
         assert!(run.stderr.contains(message) && run.stdout.is_empty(), "{run:?}");
     }
-    assert!(home.run(&["import", "none.json"]).expect(2).stderr.contains("there is no such file"));
+    assert!(home.run(&["import", "none.xlsx"]).expect(2).stderr.contains("there is no such file"));
     let named = home.run(&["import", "other.json", "--from", "surveyjs"]).expect(0);
     assert_eq!(named.stdout, "title: A\nquestions: []\n");
 }

@@ -1,7 +1,7 @@
 //! The form under construction, which all formats share. What it cannot have is a loss: named, never silent.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use crate::cli::commands::CliError;
 use crate::cli::commands::import::expression;
@@ -20,6 +20,8 @@ const MAX_TITLE: usize = 300;
 
 /// The members of a form in the order in which `forms show` prints them.
 const ORDER: [&str; 4] = ["title", "description", "questions", "settings"];
+/// Maximum tests of a condition, and nesting: nobody could read a larger one.
+const MAX_CONDITION: (usize, usize) = (24, 5);
 
 /// A text that may be missing.
 pub(super) type Text = Option<String>;
@@ -226,6 +228,10 @@ impl Draft {
         }
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.questions.len()
+    }
+
     /// Begins a group of questions that are asked `when`: a page, or within another group a heading.
     pub(super) fn begin_group(&mut self, place: &str, title: Text, about: Text, when: Logic) {
         let is_page = self.groups.is_empty();
@@ -243,10 +249,11 @@ impl Draft {
         self.begins_page |= self.groups.is_empty();
     }
 
-    /// Adds a question, which the source calls `name`.
-    pub(super) fn push(&mut self, mut question: Question, name: &str) {
+    /// Adds a question, which the source calls `name`, and returns its index.
+    pub(super) fn push(&mut self, mut question: Question, name: &str) -> usize {
         if self.questions.len() + 1 >= Limits::default().questions {
-            return self.lose(&question.place, "left out: the form has too many questions");
+            self.lose(&question.place, "left out: the form has too many questions");
+            return self.questions.len();
         }
         let (kind, title) = (question.text("type").to_owned(), question.text("title").to_owned());
         if std::mem::take(&mut self.begins_page) && kind != "page" {
@@ -272,8 +279,10 @@ impl Draft {
             self.lose(&place, format!("the second option `{}` left out", one_line(value, 40)));
         }
         question.show_if = Logic::all(self.groups.iter().cloned().chain([question.show_if]));
-        self.names.extend((!name.is_empty()).then(|| (name.to_owned(), self.questions.len())));
+        let index = self.questions.len();
+        self.names.extend((!name.is_empty()).then(|| (name.to_owned(), index)));
         self.questions.push(question);
+        index
     }
 
     /// Returns a new id from the first of `names` that has letters and does not look random.
@@ -293,13 +302,34 @@ impl Draft {
         (!id.is_empty()).then(|| (id.to_owned(), question.text("type").to_owned()))
     }
 
+    /// Returns the id of a question, and when it is asked.
+    pub(super) fn asked(&self, index: usize) -> (&str, &Logic) {
+        (self.questions[index].text("id"), &self.questions[index].show_if)
+    }
+
+    /// Sets when a question is asked; a page is asked if its questions are.
+    pub(super) fn set_asked(&mut self, index: usize, logic: Logic) {
+        if self.questions[index].text("type") == "page" {
+            return;
+        }
+        if is_readable(&logic) {
+            self.questions[index].show_if = logic;
+        } else {
+            let place = self.questions[index].place.clone();
+            self.lose(&place, "its condition would be too long, always asked");
+        }
+    }
+
     /// Converts the expression in the member `name`; if it cannot be said, it is a loss, and it holds always.
     pub(super) fn condition<'a>(&mut self, place: &str, source: &Members<'a>, name: &'a str) -> Logic {
         let Some(text) = source.text(name) else { return Logic::Always };
-        expression::read(&text, &|name| self.resolve(name)).unwrap_or_else(|reason| {
-            self.lose(place, format!("`{name}` ({}) left out: {reason}", one_line(&text, 60)));
-            Logic::Always
-        })
+        let reason = match expression::read(&text, &|name| self.resolve(name)) {
+            Ok(logic) if is_readable(&logic) => return logic,
+            Ok(_) => "it is too long".to_owned(),
+            Err(reason) => reason,
+        };
+        self.lose(place, format!("`{name}` ({}) left out: {reason}", one_line(&text, 60)));
+        Logic::Always
     }
 
     /// Returns the form, which is valid, and the losses. What breaks a rule of forms is left out.
@@ -383,6 +413,11 @@ impl Draft {
         self.questions.retain(|question| !question.members.is_empty());
         self.losses.len() > before
     }
+}
+
+fn is_readable(logic: &Logic) -> bool {
+    let (tests, depth) = logic.size();
+    tests <= MAX_CONDITION.0 && depth <= MAX_CONDITION.1
 }
 
 /// Returns an id from `name`; `None` if it has no letters or looks random.

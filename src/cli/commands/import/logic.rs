@@ -63,6 +63,18 @@ impl Logic {
         }
     }
 
+    /// Whether it holds only if `id` was answered.
+    pub(super) fn needs_answer(&self, id: &str) -> bool {
+        match self {
+            Test(tested, operator, value) => {
+                tested == id && !matches!((*operator, value), ("ne", _) | ("answered", Value::Bool(false)))
+            }
+            All(parts) => parts.iter().any(|part| part.needs_answer(id)),
+            Any(parts) => parts.iter().all(|part| part.needs_answer(id)),
+            Always | Never | Not(_) => false,
+        }
+    }
+
     /// Returns the parts that must all hold.
     pub(super) fn conjuncts(&self) -> &[Self] {
         match self {
@@ -70,6 +82,17 @@ impl Logic {
             Always => &[],
             other => std::slice::from_ref(other),
         }
+    }
+
+    /// Returns the number of its tests, and how deeply they are nested.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let parts = match self {
+            All(parts) | Any(parts) => parts.as_slice(),
+            Not(inner) => std::slice::from_ref(&**inner),
+            Always | Never | Test(..) => return (1, 1),
+        };
+        let sizes = parts.iter().map(Self::size);
+        sizes.fold((0, 1), |(count, depth), (more, below)| (count + more, depth.max(below + 1)))
     }
 
     /// Returns the members of the condition in a form; none if it holds always or never.

@@ -17,6 +17,7 @@ use crate::domain::question::Question;
 
 pub use cell::choices;
 pub use columns::Columns;
+pub use table::{Sheet, sheets};
 
 /// Maximum bytes of a list in JSON, which is read as a whole.
 const MAX_LIST: u64 = 64 << 20;

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Seek};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use calamine::{Data, Reader, Xlsx, XlsxError, open_workbook};
+use calamine::{Data, Range, Reader, Xls, XlsError, Xlsx, XlsxError, open_workbook};
 use csv::{ErrorKind, ReaderBuilder};
 
 use super::{Columns, RowProblem, Rows, open, unreadable};
@@ -89,12 +89,31 @@ fn line_of(file: &File, position: &csv::Position) -> usize {
 /// Maximum number of columns of a sheet: one far cell must not take the memory of a million.
 const MAX_COLUMNS: u32 = 1_000;
 
-/// Reads the first sheet of a workbook, and those with the same header, on which an export continues.
-pub(super) fn xlsx(path: &Path) -> Result<Records, CliError> {
+/// A sheet: its name, and its rows that are not empty, with their numbers.
+pub type Sheet = (String, Vec<(usize, Vec<String>)>);
+
+/// Reads the sheets of the workbook at `path`, which is XLS if its name says so, else XLSX.
+pub fn sheets(path: &Path) -> Result<Vec<Sheet>, CliError> {
+    let is_xls = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("xls"));
+    if is_xls { xls_sheets(path) } else { xlsx_sheets(path) }
+}
+
+fn xls_sheets(path: &Path) -> Result<Vec<Sheet>, CliError> {
+    open(path)?;
+    let mut workbook: Xls<_> = open_workbook(path).map_err(|error: XlsError| malformed(path, &error))?;
+    let sheet = |(name, range): (String, Range<Data>)| {
+        let first = range.start().map_or(1, |(row, _)| row as usize + 1);
+        let cells = |row: &[Data]| row.iter().map(text_of).collect();
+        (name, (first..).zip(range.rows().map(cells)).collect())
+    };
+    Ok(workbook.worksheets().into_iter().map(sheet).collect())
+}
+
+fn xlsx_sheets(path: &Path) -> Result<Vec<Sheet>, CliError> {
     open(path)?;
     let failed = |error: XlsxError| malformed(path, &error);
     let mut workbook: Xlsx<_> = open_workbook(path).map_err(failed)?;
-    let mut records: Vec<(usize, Vec<String>)> = Vec::new();
+    let mut sheets = Vec::new();
     for name in workbook.sheet_names() {
         let mut sheet: Vec<(usize, Vec<String>)> = Vec::new();
         let mut cells = workbook.worksheet_cells_reader(&name).map_err(failed)?;
@@ -112,11 +131,20 @@ pub(super) fn xlsx(path: &Path) -> Result<Records, CliError> {
             record.resize(record.len().max(column + 1), String::new());
             record[column] = text_of(&cell.get_value().clone().into());
         }
-        let is_same = |sheet: &[(usize, Vec<String>)]| match (records.first(), sheet.first()) {
+        sheets.push((name, sheet));
+    }
+    Ok(sheets)
+}
+
+/// Reads the first sheet of a workbook, and those with the same header, on which an export continues.
+pub(super) fn xlsx(path: &Path) -> Result<Records, CliError> {
+    let mut records: Vec<(usize, Vec<String>)> = Vec::new();
+    for (_, sheet) in xlsx_sheets(path)? {
+        let is_same = match (records.first(), sheet.first()) {
             (Some((_, header)), Some((_, other))) => header == other,
             (header, _) => header.is_none(),
         };
-        if is_same(&sheet) {
+        if is_same {
             // Skips the header of each further sheet.
             let skipped = usize::from(!records.is_empty());
             records.extend(sheet.into_iter().skip(skipped));
