@@ -5,7 +5,7 @@ use std::env;
 use std::ffi::OsString;
 
 /// All variables and their meanings, as `forms help environment` prints them.
-pub const VARIABLES: [(&str, &str); 37] = [
+pub const VARIABLES: [(&str, &str); 38] = [
     ("FORMS_URL", "server address, same as --url"),
     ("FORMS_CONTEXT", "context, made by `forms login`, same as --context"),
     ("FORMS_API_KEY", "API key"),
@@ -25,6 +25,7 @@ pub const VARIABLES: [(&str, &str); 37] = [
     ("FORMS_MAIL_DIR", "folder for mail instead of sending it, same as `serve --mail-dir`"),
     ("FORMS_GOOGLE_URL", "URL in place of Google's hosts, same as `serve --google-url`"),
     ("SSL_CERT_FILE", "certificates of the authorities to trust, instead of the system's"),
+    ("FORMS_COMPLETE_TIMEOUT", "time limit of completions that a server knows [250ms]"),
     ("FORMS_NO_INPUT", "if set, never prompt, same as --no-input"),
     ("CI", "if set, never prompt"),
     ("NO_COLOR", "if set, no colours; overrides the next two"),

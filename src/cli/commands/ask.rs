@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::commands::submit::read_sources;
-use crate::cli::commands::{CliError, Run, Session, read_input};
+use crate::cli::commands::{CliError, Columns, Run, Session, read_input};
 use crate::cli::input::dialogue::Dialogue;
 use crate::cli::input::document::{self, Document};
 use crate::domain::form::Version;
@@ -33,6 +33,8 @@ pub struct Ask {
 }
 
 impl Run for Ask {
+    const COLUMNS: Columns = Columns::Dynamic;
+
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let path = self.file.clone();
         let forms = read_input(move || document::read(&path)).await?;

@@ -6,21 +6,19 @@ use std::time::Duration;
 use clap::{Arg, Command, FromArgMatches};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use tokio::runtime::Builder;
-use tokio::time::timeout;
+use tokio::time;
 
 use crate::api::FormEntry;
 use crate::cli;
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::session::Session;
 use crate::cli::environment::Environment;
+use crate::cli::input::values::duration;
 use crate::cli::input::{answer_hints, answers};
 use crate::cli::output::text::is_terminal_control;
 use crate::cli::output::{Colour, Format, Output, visible};
 use crate::client::{FormQuery, MAX_PAGE};
 use crate::domain::question::Question;
-
-/// Maximum time for everything: the user waits after pressing a key.
-const DEADLINE: Duration = Duration::from_millis(250);
 
 /// Values with their descriptions.
 type Named = Vec<(String, String)>;
@@ -70,15 +68,18 @@ fn find_in_time(kind: &str, words: &[OsString], typed: &str) -> Option<Named> {
     }
     let typed_flags = Global::from_arg_matches(&matches).ok()?;
     let key_file = typed_flags.key_file.clone().filter(|path| path != "-");
-    let global = Global { timeout: DEADLINE, no_input: true, key_file, ..typed_flags };
     let environment = Environment::of_process();
+    let limit = environment.get("FORMS_COMPLETE_TIMEOUT").and_then(|limit| duration(limit).ok());
+    // Of everything: the user waits after pressing a key.
+    let timeout = limit.unwrap_or(Duration::from_millis(250));
+    let global = Global { timeout, no_input: true, key_file, ..typed_flags };
     // In this format warnings are kept until the command ends.
     let mut output = Output::new(Some(Format::Json), Colour::Never, &environment);
     output.quiet = true;
     let session = Session::new(global, environment, output);
     let form = matches.try_get_one::<String>("form").ok().flatten().map_or("", String::as_str);
     let runtime = Builder::new_current_thread().enable_all().build().ok()?;
-    let found = runtime.block_on(async { timeout(DEADLINE, find(kind, &session, form, typed)).await });
+    let found = runtime.block_on(async { time::timeout(timeout, find(kind, &session, form, typed)).await });
     // What still runs ends with the process.
     runtime.shutdown_background();
     found.ok().flatten()

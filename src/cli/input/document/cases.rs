@@ -67,8 +67,7 @@ impl Document {
     pub(super) fn cases(&self) -> Result<Vec<Case>, Vec<Diagnostic>> {
         let Some(tests) = &self.tests else { return Ok(Vec::new()) };
         let value = Value::Object(vec![("tests".to_owned(), tests.clone())]);
-        let (file, source, root) = (self.file.clone(), self.source.clone(), self.root.clone());
-        Self { file, source, value, root, format_version: None, status: None, tests: None }.read_cases(self)
+        Self { value, ..self.clone() }.read_cases(self)
     }
 
     /// Reads the document, a list of tests of `form` or an object with it; questions are unknown if the form is not valid.

@@ -73,7 +73,7 @@ pub const FILE_CODES: [(&str, &str); 7] = [
 ];
 
 /// One form of a file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Document {
     /// The file's name, as given.
     pub file: String,

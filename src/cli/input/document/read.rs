@@ -164,16 +164,9 @@ impl<'a> FileReader<'a> {
 
     /// Creates a document from `value` unchanged.
     pub(super) fn document(&self, value: Value, root: Option<Node>) -> Document {
-        let source = Arc::clone(&self.source);
-        Document {
-            file: self.file.to_owned(),
-            source,
-            value,
-            root,
-            format_version: None,
-            status: None,
-            tests: None,
-        }
+        let (file, source) = (self.file.to_owned(), Arc::clone(&self.source));
+        let (format_version, status, tests) = (None, None, None);
+        Document { file, source, value, root, format_version, status, tests }
     }
 
     pub(super) fn malformed(&self, message: String, line: usize, column: usize) -> Diagnostic {
