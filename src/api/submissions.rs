@@ -91,6 +91,7 @@ pub struct HistoryList {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FormSummary {
     pub form_id: FormId,
+    /// The title of the form.
     pub title: String,
     #[schema(value_type = schema::FormStatusOrOther)]
     pub status: OpenEnum<FormStatus>,

@@ -23,25 +23,30 @@ pub struct Totals {
     /// The number of submissions.
     pub responses: u64,
     /// When the first and the last of them were accepted; `null` without any.
+    #[schema(required = true)]
     pub first_at: Option<Timestamp>,
+    #[schema(required = true)]
     pub last_at: Option<Timestamp>,
 }
 
 /// The answers to a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QuestionSummary {
+    /// Its id.
     pub id: String,
+    /// Its title.
     pub title: String,
+    /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The numbers of submissions with and without an answer to it.
+    /// The number of submissions with an answer to it.
     pub answered: u64,
+    /// The number of submissions without one.
     pub skipped: u64,
     pub summary: AnswerSummary,
 }
 
-/// Counts and averages; their kind follows from the type of the question. What is not known, or too large to be kept, is `null`
-/// or an empty list. A text of over 300 characters is cut there, and ends with `…`.
+/// Counts and averages. What is not known, or too large to be kept, is `null` or an empty list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AnswerSummary {
@@ -58,22 +63,31 @@ pub enum AnswerSummary {
     Scale {
         /// The values of the present scale; others are not answers.
         options: Vec<ValueCount>,
+        /// The mean.
         mean: Option<f64>,
+        /// The median.
         median: Option<f64>,
     },
     Nps {
+        /// The values from 0 to 10.
         options: Vec<ValueCount>,
-        /// The numbers of answers of 9 and 10, of 7 and 8, and below.
+        /// The number of answers of 9 and 10.
         promoters: u64,
+        /// The number of answers of 7 and 8.
         passives: u64,
+        /// The number of answers up to 6.
         detractors: u64,
         /// 100 × (`promoters` - `detractors`) / answers, rounded half away from zero.
         score: Option<i64>,
     },
     Number {
+        /// The smallest.
         min: Option<f64>,
+        /// The largest.
         max: Option<f64>,
+        /// The mean.
         mean: Option<f64>,
+        /// The median.
         median: Option<f64>,
         /// Counts by number if at most ten are different, else by ten intervals; the last one has its end.
         bins: Vec<Bin>,
@@ -81,6 +95,7 @@ pub enum AnswerSummary {
     Date {
         /// The first date, or time, or both, in UTC.
         min: Option<String>,
+        /// The last one.
         max: Option<String>,
         timeline: Timeline,
     },
@@ -89,7 +104,7 @@ pub enum AnswerSummary {
         distinct: Option<u64>,
         /// Texts that were given more than once, the most frequent first, at most 100.
         top: Vec<ValueCount>,
-        /// The last five texts, newest first.
+        /// The last five texts, newest first. One of over 300 characters is cut, and ends with `…`.
         latest: Vec<LatestText>,
     },
     Matrix {
@@ -108,6 +123,7 @@ pub struct ValueCount {
     /// What is shown for the value, if it is something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// How often it was given.
     pub count: u64,
     /// The mean place in a ranking, 1 for the first.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,8 +151,11 @@ pub enum ChoiceValue {
 /// The numbers from `from` to below `to`, or the number that both are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Bin {
+    /// The smallest number that belongs to it.
     pub from: f64,
+    /// The smallest number that does not, except at the end.
     pub to: f64,
+    /// How many there are.
     pub count: u64,
 }
 
@@ -145,6 +164,7 @@ pub struct Bin {
 pub struct LatestText {
     pub id: SubmissionId,
     pub at: Timestamp,
+    /// The text.
     pub value: String,
 }
 

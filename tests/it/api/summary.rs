@@ -18,42 +18,40 @@ async fn summary(server: &Server, form: &str, query: &str) -> Value {
     server.read(format!("/api/v1/forms/{form}/summary?{query}")).await
 }
 
-#[tokio::test]
-async fn a_summary_counts_the_answers_of_each_kind() {
-    let server = Server::start().await;
-    let form = server
-        .published_form(json!([
-            {"id": "words", "type": "long_text", "title": "W"},
-            {"id": "amount", "type": "number", "title": "A"},
-            {"id": "stars", "type": "rating", "title": "S", "labels": {"5": "Great"}},
-            {"id": "yes", "type": "boolean", "title": "Y"},
-            {"id": "terms", "type": "consent", "title": "T"},
-            {"id": "one", "type": "single_choice", "title": "O", "options": ["a", {"value": "b", "label": "B"}], "allow_other": true},
-            {"id": "many", "type": "multiple_choice", "title": "M", "options": ["a", "b"]},
-            {"id": "rank", "type": "ranking", "title": "R", "options": ["a", "b"]},
-            {"id": "grid", "type": "matrix", "title": "G", "rows": ["r", "s"], "columns": ["a", "b"]},
-            {"id": "day", "type": "date", "title": "D"},
-            {"id": "at", "type": "time", "title": "A"},
-            {"id": "when", "type": "datetime", "title": "W"},
-            {"id": "from", "type": "hidden"},
-            {"id": "note", "type": "statement", "title": "N"},
-        ]))
-        .await;
+/// A question of each kind.
+fn questions() -> Value {
+    json!([
+        {"id": "words", "type": "long_text", "title": "W"},
+        {"id": "amount", "type": "number", "title": "A"},
+        {"id": "stars", "type": "rating", "title": "S", "labels": {"5": "Great"}},
+        {"id": "yes", "type": "boolean", "title": "Y"},
+        {"id": "terms", "type": "consent", "title": "T"},
+        {"id": "one", "type": "single_choice", "title": "O", "options": ["a", {"value": "b", "label": "B"}], "allow_other": true},
+        {"id": "many", "type": "multiple_choice", "title": "M", "options": ["a", "b"]},
+        {"id": "rank", "type": "ranking", "title": "R", "options": ["a", "b"]},
+        {"id": "grid", "type": "matrix", "title": "G", "rows": ["r", "s"], "columns": ["a", "b"]},
+        {"id": "day", "type": "date", "title": "D"},
+        {"id": "at", "type": "time", "title": "A"},
+        {"id": "when", "type": "datetime", "title": "W"},
+        {"id": "from", "type": "hidden"},
+        {"id": "note", "type": "statement", "title": "N"},
+    ])
+}
+
+fn answers() -> [Value; 3] {
     let long = "x".repeat(301);
-    for answers in [
+    [
         json!({"words": "soup", "amount": 1, "stars": 5, "yes": true, "terms": true, "one": "a", "many": ["a", "b"], "rank": ["b", "a"],
                "grid": {"r": "a"}, "day": "2026-02-28", "at": "23:30", "when": "2026-01-01T00:30:00+01:00", "from": 5}),
         json!({"words": "soup", "amount": 2.5, "stars": 2, "yes": false, "terms": false, "one": {"other": "c"}, "many": ["b"],
                "rank": ["a"], "grid": {"r": "b", "s": "b"}, "day": "2030-01-01", "at": "09:15:10", "when": "2026-01-01T00:00:00Z", "from": "5"}),
         json!({"words": long, "many": [], "grid": {}, "yes": null}),
-    ] {
-        server.submit(&form, answers).await;
-    }
-    let found = summary(&server, &form, "").await;
-    assert_eq!(found["totals"]["responses"], 3);
-    assert_eq!(found["timeline"], json!({"unit": "hour", "points": {"2026-11-20T09": 3}}));
-    assert_eq!(found["questions"].as_array().unwrap().len(), 13);
-    for (id, answered, expected) in [
+    ]
+}
+
+/// The summaries of questions, with the number of answers.
+fn expected() -> [(&'static str, u64, Value); 10] {
+    [
         (
             "amount",
             2,
@@ -113,7 +111,21 @@ async fn a_summary_counts_the_answers_of_each_kind() {
             json!({"kind": "date", "min": "2025-12-31T23:30:00.000Z", "max": "2026-01-01T00:00:00.000Z",
             "timeline": {"unit": "hour", "points": {"2025-12-31T23": 1, "2026-01-01T00": 1}}}),
         ),
-    ] {
+    ]
+}
+
+#[tokio::test]
+async fn a_summary_counts_the_answers_of_each_kind() {
+    let server = Server::start().await;
+    let form = server.published_form(questions()).await;
+    for answers in answers() {
+        server.submit(&form, answers).await;
+    }
+    let found = summary(&server, &form, "").await;
+    assert_eq!(found["totals"]["responses"], 3);
+    assert_eq!(found["timeline"], json!({"unit": "hour", "points": {"2026-11-20T09": 3}}));
+    assert_eq!(found["questions"].as_array().unwrap().len(), 13);
+    for (id, answered, expected) in expected() {
         let question = of(&found, id);
         assert_eq!(
             (&question["answered"], &question["skipped"]),

@@ -25,7 +25,12 @@ pub(super) fn draw(FormSummary { title, status, summary, .. }: &FormSummary, col
     for question in summary.questions.iter().filter(|_| count > 0) {
         let QuestionSummary { id, title, answered, skipped, .. } = question;
         let of = format!("{} of {}", grouped(*answered), grouped(answered + skipped));
-        let end = figure(question).into_iter().chain([of]).collect::<Vec<_>>().join("   ");
+        let end = figure(question)
+            .filter(|_| *answered > 0)
+            .into_iter()
+            .chain([of])
+            .collect::<Vec<_>>()
+            .join("   ");
         text += &format!("\n{}", title_line(&format!("{id}  {title}"), &end, colour));
         if *answered > 0 {
             text += &body(question);
@@ -131,8 +136,8 @@ fn label(ValueCount { value, label, mean, removed, .. }: &ValueCount) -> String 
         (ChoiceValue::Flag(flag), _) => if *flag { "yes" } else { "no" }.to_owned(),
         (ChoiceValue::Text(text), _) => text.clone(),
     };
-    let place = mean.map(|mean| format!("{mean:.1} "));
-    format!("{}{text}{}", place.unwrap_or_default(), if *removed { " (removed)" } else { "" })
+    let place = mean.map(|mean| format!(", place {mean:.1}"));
+    format!("{text}{}{}", place.unwrap_or_default(), if *removed { " (removed)" } else { "" })
 }
 
 /// A column for each time that has a count.
