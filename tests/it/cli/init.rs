@@ -19,7 +19,7 @@ fn init_writes_a_valid_form_and_its_schema_and_replaces_nothing() {
         assert!(text.starts_with("# yaml-language-server: $schema=.form.schema.json\n"), "{text}");
         assert!(text.contains(&format!("\nslug: my-{template}\n")), "{text}");
         let again = home.run(&["init", &file]).expect(2);
-        assert!(again.stderr.contains("exists"), "{again:?}");
+        assert!(again.stderr.contains("file exists"), "{again:?}");
         assert_eq!(fs::read_to_string(home.path().join(&file)).unwrap(), text);
     }
     let schema = fs::read_to_string(home.path().join(".form.schema.json")).unwrap();

@@ -20,6 +20,7 @@ const MAX_TITLE: usize = 300;
 
 /// The members of a form in the order in which `forms show` prints them.
 const ORDER: [&str; 4] = ["title", "description", "questions", "settings"];
+
 /// Maximum tests of a condition, and nesting: nobody could read a larger one.
 const MAX_CONDITION: (usize, usize) = (24, 5);
 

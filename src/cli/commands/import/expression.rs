@@ -24,6 +24,9 @@ pub(super) fn regex(text: &str) -> Regex {
 pub(super) fn read(text: &str, resolve: Resolve<'_>) -> Result<Logic, String> {
     static SELECTED: LazyLock<Regex> =
         LazyLock::new(|| regex(r"\bselected\(\s*([^,()]+?)\s*,\s*([^()]+?)\s*\)"));
+    if text.len() > 2_000 {
+        return Err("it is too long".to_owned());
+    }
     let text = text.replace("&&", " and ").replace("||", " or ");
     let text = SELECTED.replace_all(&text, "$1 contains $2");
     let both = |part: &str| {

@@ -51,6 +51,7 @@ impl Logic {
 
     /// Returns the opposite, of equality without `not`.
     pub(super) fn negate(self) -> Self {
+        let is_equality = |part: &Self| matches!(part, Test(_, "eq" | "ne", _));
         match self {
             Always => Never,
             Never => Always,
@@ -59,6 +60,7 @@ impl Logic {
             Test(id, "ne", value) => Test(id, "eq", value),
             Test(id, "answered", value) => Test(id, "answered", (value != true.into()).into()),
             Any(parts) => Self::all(parts.into_iter().map(Self::negate)),
+            All(parts) if parts.iter().all(is_equality) => Self::any(parts.into_iter().map(Self::negate)),
             other => Not(Box::new(other)),
         }
     }

@@ -178,8 +178,9 @@ impl<'a> Import<'a> {
     fn condition(&self, condition: &Value) -> Result<Logic, String> {
         let operator = condition.get("op").and_then(Value::as_str).unwrap_or_default();
         let vars = condition.get("vars").and_then(Value::as_array).unwrap_or_default();
-        let parts = || vars.iter().take(50).map(|part| self.condition(part)).collect::<Result<Vec<_>, _>>();
+        let parts = || vars.iter().map(|part| self.condition(part)).collect::<Result<Vec<_>, _>>();
         match (operator, vars) {
+            _ if vars.len() > 50 => Err("it is too long".to_owned()),
             ("always", _) => Ok(Logic::Always),
             ("and", _) => parts().map(Logic::all),
             ("or", _) => parts().map(Logic::any),
