@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
 use std::os::unix::fs::FileExt;
+use std::panic::catch_unwind;
 use std::path::Path;
 
 use calamine::{Data, Range, Reader, Xls, XlsError, Xlsx, XlsxError, open_workbook};
@@ -100,13 +101,17 @@ pub fn sheets(path: &Path) -> Result<Vec<Sheet>, CliError> {
 
 fn xls_sheets(path: &Path) -> Result<Vec<Sheet>, CliError> {
     open(path)?;
-    let mut workbook: Xls<_> = open_workbook(path).map_err(|error: XlsError| malformed(path, &error))?;
     let sheet = |(name, range): (String, Range<Data>)| {
         let first = range.start().map_or(1, |(row, _)| row as usize + 1);
         let cells = |row: &[Data]| row.iter().map(text_of).collect();
         (name, (first..).zip(range.rows().map(cells)).collect())
     };
-    Ok(workbook.worksheets().into_iter().map(sheet).collect())
+    let read = || {
+        let mut workbook: Xls<_> = open_workbook(path).map_err(|error: XlsError| malformed(path, &error))?;
+        Ok(workbook.worksheets().into_iter().map(sheet).collect())
+    };
+    // The reader of this old format panics on some damaged files.
+    catch_unwind(read).unwrap_or_else(|_panic| Err(malformed(path, &"the workbook is damaged")))
 }
 
 fn xlsx_sheets(path: &Path) -> Result<Vec<Sheet>, CliError> {
