@@ -22,10 +22,10 @@ pub struct Summary {
 pub struct Totals {
     /// The number of submissions.
     pub responses: u64,
-    /// When the first and the last of them were accepted; `null` without any.
-    #[schema(required = true)]
+    /// When the first and the last of them were accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_at: Option<Timestamp>,
-    #[schema(required = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_at: Option<Timestamp>,
 }
 

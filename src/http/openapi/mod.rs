@@ -61,7 +61,7 @@ fn render(document: &Document) -> String {
     let mut schemas = schema::components();
     for (name, schema) in members(&mut document["components"]["schemas"]) {
         omit_null(schema);
-        for alternative in schema["oneOf"].as_array_mut().into_iter().flatten() {
+        for alternative in schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
             if let Some(kind) = alternative.pointer_mut("/properties/kind") {
                 *kind = json!({ "const": kind["enum"][0] });
             }
@@ -104,9 +104,8 @@ fn render(document: &Document) -> String {
 /// Removes `null` from the properties that need not be there: an optional one is left out instead.
 fn omit_null(schema: &mut Value) {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
-    for (_, property) in
-        members(&mut schema["properties"]).filter(|(name, _)| !required.contains(&json!(name)))
-    {
+    let properties = schema.get_mut("properties").into_iter().flat_map(members);
+    for (_, property) in properties.filter(|(name, _)| !required.contains(&json!(name))) {
         not_null(property);
     }
 }

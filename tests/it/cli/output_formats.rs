@@ -75,7 +75,7 @@ fn calls(command: &str) -> Calls {
             (&["FORM q1=x", "FORM q1=x --dry-run", "FORM --file set.json"], &[(6, "FORM"), (3, "nope q1=x")])
         }
         "results" => (
-            &["FORM", "ANSWERED-FORM", "FORM --where q1=x"],
+            &["FORM", "FORM --search nobody", "FORM --where q1=x"],
             &[(3, "nope"), (2, "FORM --where q9=x"), (2, "FORM --watch")],
         ),
         "spam list" => (&["", "SPAM-FORM --limit 1"], &[(3, "nope"), (2, "--columns x")]),

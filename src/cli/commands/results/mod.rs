@@ -8,7 +8,7 @@ use clap::Args;
 use tokio::time::sleep;
 
 use crate::cli::commands::responses::filter::{self, WhereClause};
-use crate::cli::commands::{CliError, Run, Session};
+use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::answers;
 use crate::cli::input::values::moment;
 use crate::client::SubmissionQuery;
@@ -45,6 +45,8 @@ pub struct Results {
 }
 
 impl Run for Results {
+    const COLUMNS: Columns = Columns::Dynamic;
+
     async fn run(self, session: &Session) -> Result<(), CliError> {
         let output = &*session.output;
         if self.watch && !output.truncates_rows() {
