@@ -270,7 +270,7 @@ fn only_the_changed_fields_are_shown_and_sent() {
         (
             r#"{"type":"page","title":"P"},{"id":"b","type":"email","title":"B"}"#,
             r#"{"id":"b","type":"email","title":"B"},{"type":"page","title":"P"}"#,
-            "↕ page \"P\"  moved after b",
+            "↕ b  moved after a",
             questions(&format!("{rating},{email},{page}")),
         ),
     ];

@@ -274,8 +274,8 @@ fn a_renamed_question_keeps_its_answers() {
         (&summary["questions"][1]["id"], &summary["questions"][1]["answered"]),
         (&json!("mobile"), &json!(2))
     );
-    home.ok(&[&DATA[..], &["responses", "export", "lunch", "--to", "all.csv"]].concat());
-    let exported = fs::read_to_string(home.path().join("all.csv")).unwrap();
+    home.ok(&[&DATA[..], &["responses", "export", "lunch", "--to", "out"]].concat());
+    let exported = fs::read_to_string(home.path().join("out/lunch.csv")).unwrap();
     assert!(exported.starts_with("id,submitted_at,dish,mobile,score,comment\n"), "{exported}");
     assert_eq!(exported.matches("+491761234567").count(), 2, "{exported}");
     let twice = LUNCH.replace("id: phone", "id: mobile, was: score");
@@ -399,7 +399,7 @@ fn dev_follows_the_file_and_shows_answers_until_ctrl_c() {
         let (_, rest) = html.split_once(&format!("name=\"{name}\"")).unwrap_or_else(|| panic!("{html}"));
         rest.split("value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
     };
-    let token = format!("_token={}", field("_token"));
+    let token = format!("_t={}", field("_t"));
     let post = ["-s", "-o", "/dev/null", "-d", "dish=soup", "--data-urlencode", &token, page.trim()];
     assert!(std::process::Command::new("curl").args(post).status().unwrap().success());
     let line = wait_for("received sub_");
