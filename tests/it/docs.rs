@@ -443,7 +443,7 @@ fn the_workflow_of_the_docs_plans_tests_deploys_goes_back_and_notices_drift() {
     };
     let [form, tests, workflow] = blocks(&text, "yaml")[..] else { panic!("{text}") };
     parse_with_pyyaml("docs/ci.md", workflow);
-    for script in [check, plan, to_staging, to_production, drift] {
+    for script in [check, plan, to_staging, to_production, drift, export] {
         assert!(is_step(workflow, script), "{script}");
     }
     let (staging, production) = (Environment::start(create_keys), Environment::start(create_keys));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::commands::diff::report_unmanaged;
-use crate::cli::commands::planning::{Carry, RESULTS, carry_out, plan_forms, read_forms};
+use crate::cli::commands::planning::{ApplyOptions, RESULTS, apply_plan, plan_forms, read_forms};
 use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::document::FormState;
 
@@ -23,9 +23,9 @@ for files without one.
 
 All files are checked before the first request, and the server checks all
 changes before the first is stored. A form that others change in the meantime
-is not overwritten: exit code 5, or 8 if other forms were changed. A change of
-type that makes stored answers unreadable needs --allow-breaking, or a yes on a
-terminal. Forms without a file are never deleted.
+is not overwritten: exit code 5, or 8 if other forms were changed. Another type
+of a question that has answers needs --allow-breaking, or a yes on a terminal.
+Forms without a file are never deleted.
 
 FILE may be a folder: all *.yaml, *.yml and *.json below it, without hidden
 ones and *.test.yaml.
@@ -41,7 +41,7 @@ pub struct Apply {
     /// Publish the forms whose files have no `status`
     #[arg(long)]
     publish: bool,
-    /// Allow changes of type that make stored answers unreadable
+    /// Allow other types of questions that have answers
     #[arg(long)]
     allow_breaking: bool,
     /// Let the server check it, store nothing
@@ -66,7 +66,7 @@ impl Run for Apply {
         if self.files.iter().any(|file| file.is_dir()) {
             report_unmanaged(session, &plan);
         }
-        let carry = Carry { allow_breaking: self.allow_breaking, dry_run: self.dry_run };
-        carry_out(session, &plan, carry).await
+        let options = ApplyOptions { allow_breaking: self.allow_breaking, dry_run: self.dry_run };
+        apply_plan(session, &plan, options).await
     }
 }

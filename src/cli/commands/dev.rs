@@ -141,7 +141,7 @@ impl<'a> Preview<'a> {
         Self { session, command, client, url, form: None, last: None, deliveries: HashMap::new() }
     }
 
-    /// Publishes the form, then follows the file and what is stored. Ends only if the form cannot be created.
+    /// Publishes the form, then follows the file and what is stored. Ends if the form cannot be created, or the server fails.
     async fn run(&mut self, first: Document) -> Result<(), CliError> {
         let mut text = read_text(&self.command.file).await;
         self.apply(first).await?;
@@ -170,6 +170,7 @@ impl<'a> Preview<'a> {
 
     /// Makes the form on the server that of the file, published and public.
     async fn apply(&mut self, mut document: Document) -> Result<(), CliError> {
+        document.set_state(FormState::Published);
         document.value.set(&["settings", "public"], true.into());
         if !self.command.deliver {
             document.value.remove(&["integrations"]);
@@ -179,14 +180,14 @@ impl<'a> Preview<'a> {
             Some(id) => Some(Rc::new(Base::read(&self.client, id).await?)),
             None => None,
         };
-        let mut plan = FormPlan::of_document(document, base, Some(FormState::Published))?;
+        let mut plan = FormPlan::of_document(document, base, None)?;
         plan.count_answers(&self.client).await;
         let output = &self.session.output;
         match (&plan.base, plan.action()) {
-            (None, _) => self.form = Some(plan.create(self.session, &self.client).await?.id.to_string()),
+            (None, _) => self.form = Some(plan.send(self.session, &self.client, false).await?.parts().0),
             (Some(_), Action::Unchanged | Action::Create) => output.status("saved: no change of the form"),
-            (Some(base), Action::Update) => {
-                plan.update(self.session, &self.client, base, false).await?;
+            (Some(_), Action::Update) => {
+                plan.send(self.session, &self.client, false).await?;
                 output.status("saved:");
                 lines(&plan.changes, false).iter().for_each(|line| output.status_lines(line));
             }
@@ -238,7 +239,7 @@ fn describe_submission(submission: &SubmissionDetail) -> String {
     format!("received {}  {}", submission.id, answers.iter().map(answer).collect::<Vec<_>>().join(", "))
 }
 
-/// Describes the state of a delivery: `delivery to crm (webhook): delivered`.
+/// Describes the state of a delivery: `delivery dlv_… of submission.completed to crm: delivered`.
 fn describe_delivery(delivery: &DeliveryDetail) -> String {
     let integration = &delivery.integration;
     let name = integration.name.as_deref().unwrap_or("a deleted integration");

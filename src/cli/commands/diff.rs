@@ -19,9 +19,9 @@ use crate::cli::plan::Plan;
 Compares form files with the forms of the server, which are found by their
 slugs, and sends nothing: a key with the scope `read` is enough. Each line is
 one change: + added, - removed, ~ changed, or moved. A change that touches
-stored answers says how many; `!` marks those that are hidden, until the
-question or option is back, and those that can no longer be read, since the
-type has changed: `forms apply` makes these only with --allow-breaking.
+stored answers says how many. `!` marks those that are hidden until the question
+or option is back, and those of another type than the question then has: only
+the latter need `forms apply --allow-breaking`.
 
 FILE may be a folder: all *.yaml, *.yml and *.json below it, without hidden
 ones and *.test.yaml. Forms of the server that are in none of the files are

@@ -12,7 +12,7 @@ use crate::cli::commands::{CliError, Columns, Session, read_input};
 use crate::cli::input::document::{self, Document, FormState};
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::diagnostics::{Diagnostic, Report};
-use crate::cli::output::{Format, visible};
+use crate::cli::output::visible;
 use crate::cli::plan::{Action, Base, FormPlan, Plan};
 use crate::client::{Client, FormQuery, MAX_PAGE};
 
@@ -94,12 +94,12 @@ async fn unmanaged_forms(client: &Client, planned: &[FormPlan]) -> Result<Vec<se
     Ok(unmanaged)
 }
 
-/// The members of what [`carry_out`] prints.
-pub(super) const RESULTS: Columns = Columns::Fixed(&["forms"]);
+/// The members of what [`apply_plan`] prints.
+pub(super) const RESULTS: Columns = Columns::Fixed(&["id", "slug", "action"]);
 
 /// How a plan is carried out.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Carry {
+pub(super) struct ApplyOptions {
     /// Whether changes are allowed that make stored answers unreadable.
     pub(super) allow_breaking: bool,
     /// Whether the server only checks it.
@@ -108,40 +108,35 @@ pub(super) struct Carry {
 
 /// Carries out the plan, and prints for each form its id, slug and what was done. Nothing is sent before the server has accepted
 /// all of it.
-pub(super) async fn carry_out(session: &Session, plan: &Plan, carry: Carry) -> Result<(), CliError> {
-    confirm_breaking(session, plan, carry).await?;
+pub(super) async fn apply_plan(
+    session: &Session,
+    plan: &Plan,
+    options: ApplyOptions,
+) -> Result<(), CliError> {
+    confirm_breaking(session, plan, options).await?;
     let client = session.client().await?;
     let changed: Vec<_> = plan.forms.iter().filter(|form| form.action() != Action::Unchanged).collect();
-    if changed.len() > 1 || carry.dry_run {
+    if changed.len() > 1 || options.dry_run {
         let mut batch = Batch::of_failures(session, changed.len());
         for form in &changed {
-            batch.record(form.name(), form.check(session, &client).await)?;
+            batch.record(form.name(), form.send(session, &client, true).await.map(drop))?;
         }
         batch.finish_with_worst().inspect_err(|_| session.output.status("nothing was stored"))?;
     }
-    let mut batch = Batch::of_failures(session, plan.forms.len());
-    let mut results = Vec::new();
+    let mut batch = Batch::begin(session, plan.forms.len());
     for form in &plan.forms {
-        let done = match carry.dry_run {
+        let done = match options.dry_run {
             true => Ok(form.base.as_ref().map_or("(dry run)".to_owned(), |base| base.id())),
-            false => carry_out_form(session, &client, form).await,
+            false => apply_form(session, &client, form).await,
         };
         let reported = done.and_then(|id| {
-            let action = done_word(form.action());
-            results.push(json!({"id": id, "slug": form.slug(), "action": action}));
-            let name = visible(form.name());
-            if session.output.format != Format::Table {
-                Ok(())
-            } else {
-                session.output.write(&format!("{id}\t{name}\t{action}\n"))
-            }
+            let (name, action) = (visible(form.name()), done_word(form.action()));
+            let result = json!({"id": id, "slug": form.slug(), "action": action});
+            session.output.object(&result, || format!("{id}\t{name}\t{action}\n"))
         });
         batch.record(form.name(), reported)?;
     }
-    if session.output.format != Format::Table {
-        session.output.object(&json!({"forms": results}), String::new)?;
-    }
-    if carry.dry_run {
+    if options.dry_run {
         session.output.status("the server would accept it; nothing was stored");
     }
     batch.finish()
@@ -156,33 +151,29 @@ fn done_word(action: Action) -> &'static str {
 }
 
 /// Creates or updates a form; returns its id.
-async fn carry_out_form(session: &Session, client: &Client, plan: &FormPlan) -> Result<String, CliError> {
-    let (id, integrations) = match (&plan.base, plan.action()) {
-        (Some(base), Action::Unchanged) => return Ok(base.id()),
-        (Some(base), _) => {
-            let updated = plan.update(session, client, base, false).await?;
-            (base.id(), updated.integrations.clone())
-        }
-        (None, _) => {
-            let created = plan.create(session, client).await?;
-            (created.id.to_string(), created.integrations.clone())
-        }
-    };
-    report_generated_secrets(session, &id, &integrations);
+async fn apply_form(session: &Session, client: &Client, plan: &FormPlan) -> Result<String, CliError> {
+    if let (Some(base), Action::Unchanged) = (&plan.base, plan.action()) {
+        return Ok(base.id());
+    }
+    let sent = plan.send(session, client, false).await?;
+    let (id, integrations) = sent.parts();
+    report_generated_secrets(session, &id, integrations);
     Ok(id)
 }
 
 /// Fails, or asks, if the plan makes stored answers unreadable and that is not allowed.
-async fn confirm_breaking(session: &Session, plan: &Plan, carry: Carry) -> Result<(), CliError> {
+async fn confirm_breaking(session: &Session, plan: &Plan, options: ApplyOptions) -> Result<(), CliError> {
     let breaking: Vec<_> = plan.forms.iter().filter(|form| form.retypes()).map(FormPlan::name).collect();
-    if breaking.is_empty() || carry.allow_breaking || carry.dry_run {
+    if breaking.is_empty() || options.allow_breaking {
         return Ok(());
     }
     let forms = visible(&breaking.join(", "));
-    if session.can_prompt() {
-        return session.confirm(&format!("make stored answers of {forms} unreadable"), ConfirmBy::Yes).await;
+    if session.can_prompt() && !options.dry_run {
+        return session
+            .confirm(&format!("change the type of answered questions of {forms}"), ConfirmBy::Yes)
+            .await;
     }
-    let message = format!("stored answers of {forms} could no longer be read");
+    let message = format!("an answered question of {forms} gets another type");
     let diagnostic = Diagnostic::new("breaking_change", message)
         .help(Some("give the question another id, or add --allow-breaking".to_owned()));
     let problem = Problem::new(Code::ValidationFailed);

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::commands::planning::{Carry, RESULTS, carry_out, plan_form};
+use crate::cli::commands::planning::{ApplyOptions, RESULTS, apply_plan, plan_form};
 use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::document::{self, FormState};
 use crate::cli::input::prompt::ConfirmBy;
@@ -37,7 +37,7 @@ pub struct Promote {
     /// Publish it there
     #[arg(long)]
     publish: bool,
-    /// Allow changes of type that make stored answers unreadable
+    /// Allow other types of questions that have answers
     #[arg(long)]
     allow_breaking: bool,
     /// Do not ask for a confirmation
@@ -72,7 +72,7 @@ impl Run for Promote {
                 to.confirm(&format!("change \"{}\"", form.title), ConfirmBy::Yes).await?;
             }
         }
-        let carry = Carry { allow_breaking: self.allow_breaking, dry_run: self.dry_run };
-        carry_out(&to, &plan, carry).await
+        let options = ApplyOptions { allow_breaking: self.allow_breaking, dry_run: self.dry_run };
+        apply_plan(&to, &plan, options).await
     }
 }

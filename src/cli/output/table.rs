@@ -79,6 +79,13 @@ impl Cell {
         }
     }
 
+    /// Creates the cell of the answer to a question: that under the first of its keys that has one.
+    pub fn of_answer(answers: &Value, keys: &[String]) -> Self {
+        keys.iter()
+            .find(|key| answers.get(key).is_some())
+            .map_or_else(Self::empty, |key| Self::member(answers, key))
+    }
+
     /// Creates a cell from the member `name` of an object; empty if there is none.
     pub fn member(object: &Value, name: &str) -> Self {
         object.get(name).map_or_else(Self::empty, Self::value)

@@ -7,9 +7,6 @@ use crate::domain::integration::secret_members::env;
 use crate::domain::json::{Object, Value};
 use crate::domain::question::QuestionKind;
 
-/// Removed options of one question whose answers are counted: each takes a search.
-const MAX_COUNTED_OPTIONS: usize = 10;
-
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
@@ -22,12 +19,20 @@ pub struct Change {
     pub field: String,
     /// The change in words: `"Old" → "New"`, `option soup → soop`.
     pub words: String,
-    /// What it does to stored answers.
-    pub effect: Effect,
-    /// Question, operator and value of the filter that finds the answers that it touches; `None` if there are none.
-    pub touched: Option<(String, String, String)>,
+    pub class: Class,
+    /// The answers that it touches, if any.
+    pub affected: Option<Affected>,
     /// The number of those answers, if it is known.
     pub answers: Option<u64>,
+}
+
+/// Stored answers: those to a question, or those of them that contain a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Affected {
+    /// The id.
+    pub question: String,
+    /// The list that the value is in, `options`, `rows` or `columns`, and the value.
+    pub value: Option<(&'static str, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -43,11 +48,11 @@ pub enum Operation {
 /// What a change does to stored answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
+pub enum Class {
     Plain,
     /// They are not shown while the question or option is gone.
     Hides,
-    /// They cannot be read by the new type of the question.
+    /// They are of another type than the question then has.
     Retypes,
 }
 
@@ -72,9 +77,9 @@ impl Changes {
     ) -> &mut Change {
         let field = path.strip_prefix("questions.").unwrap_or(path).to_owned();
         let (before, after) = (before.cloned(), after.cloned());
-        let (effect, touched, answers) = (Effect::Plain, None, None);
+        let (class, affected, answers) = (Class::Plain, None, None);
         let path = path.to_owned();
-        self.0.push(Change { operation, path, before, after, field, words, effect, touched, answers });
+        self.0.push(Change { operation, path, before, after, field, words, class, affected, answers });
         self.0.last_mut().expect("a change was pushed")
     }
 
@@ -89,7 +94,9 @@ impl Changes {
             (None, None) => {}
             (Some(old), Some(new)) if same(old, new) => {}
             _ if path == "questions" => self.compare_questions(list(before), list(after)),
-            _ if both(has_items) => self.compare_items(path, &items(before), &items(after)),
+            _ if is_item_list(path) && both(has_items) => {
+                self.compare_items(path, &items(before), &items(after))
+            }
             _ if both(has_members) => {
                 for name in names(before, after) {
                     let member = |value: Option<&'_ Value>| value.and_then(|value| value.get(name)).cloned();
@@ -138,7 +145,7 @@ impl Changes {
             let path = format!("questions.{}", label(old));
             let words = if old.get("id").is_some() { describe_question(old) } else { String::new() };
             let change = self.push(Operation::Remove, &path, Some(old), None, words);
-            change.touch(Effect::Hides, all_answers(old));
+            change.touch(Class::Hides, all_answers(old));
         }
     }
 
@@ -149,7 +156,7 @@ impl Changes {
         {
             let words = format!("renamed from {}", humanize(before));
             let change = self.push(Operation::Rename, path, Some(before), Some(after), words);
-            change.touch(Effect::Plain, all_answers(old));
+            change.touch(Class::Plain, all_answers(old));
         }
         for name in names(Some(old), Some(new)) {
             let from = self.0.len();
@@ -160,12 +167,11 @@ impl Changes {
                 _ => self.compare(&format!("{path}.{name}"), old.get(name), new.get(name)),
             }
             for change in &mut self.0[from..] {
-                match (name, change.operation) {
-                    ("type", _) => change.touch(Effect::Retypes, all_answers(old)),
-                    ("options", Operation::Remove | Operation::Rename) => change.touch_option(old),
-                    ("rows" | "columns" | "was", Operation::Remove | Operation::Rename) => {
-                        change.touch(Effect::Hides, all_answers(old));
-                    }
+                let is_gone = matches!(change.operation, Operation::Remove | Operation::Rename);
+                match (name, LISTS.iter().find(|list| **list == name)) {
+                    ("type", _) => change.touch(Class::Retypes, all_answers(old)),
+                    ("was", _) if is_gone => change.touch(Class::Hides, all_answers(old)),
+                    (_, Some(list)) if is_gone => change.touch_value(old, list),
                     _ => {}
                 }
             }
@@ -200,12 +206,15 @@ impl Changes {
                     self.compare(&path, Some(old), Some(new));
                 }
                 None => match is_renamed(place) {
-                    Some((old, _)) => {
+                    Some((old, before_item)) => {
                         let path = format!("{parent}.{list}.{old}");
                         let (before, after) = (Value::from(&**old), Value::from(&**name));
                         let words = format!("→ {name}");
                         let change = self.push(Operation::Rename, &path, Some(&before), Some(&after), words);
                         change.belongs_to(parent, noun, old);
+                        let label = |item: &Value| item.get("label").cloned();
+                        let path = format!("{parent}.{list}.{name}.label");
+                        self.compare(&path, label(before_item).as_ref(), label(new).as_ref());
                     }
                     None => {
                         let change =
@@ -237,49 +246,27 @@ impl Change {
         self.words = format!("{noun} {name} {}", self.words).trim_end().to_owned();
     }
 
-    fn touch(&mut self, effect: Effect, answers: Option<(String, String, String)>) {
-        self.effect = if answers.is_some() { effect } else { Effect::Plain };
-        self.touched = answers;
+    fn touch(&mut self, class: Class, affected: Option<Affected>) {
+        self.class = if affected.is_some() { class } else { Class::Plain };
+        self.affected = affected;
     }
 
-    /// Marks an option of `question` as gone.
-    fn touch_option(&mut self, question: &Value) {
-        let option = self.path.rsplit_once(".options.").map(|(_, option)| option.to_owned());
-        let Some(((id, ..), option)) = all_answers(question).zip(option) else { return };
-        let operator = if is_list(question) { "includes" } else { "eq" };
-        self.touch(Effect::Hides, Some((id, operator.to_owned(), option)));
-    }
-
-    /// Whether an answer that it touches is one with an option.
-    pub fn is_of_option(&self) -> bool {
-        self.touched.as_ref().is_some_and(|(_, operator, _)| operator != "answered")
+    /// Marks a value in a `list` of `question` as gone.
+    fn touch_value(&mut self, question: &Value, list: &'static str) {
+        let value = self.path.split_once(&format!(".{list}.")).map(|(_, value)| (list, value.to_owned()));
+        // Its label is part of it.
+        let is_label = |(_, value): &(&str, String)| value.ends_with(".label");
+        let value = value.filter(|value| !is_label(value));
+        let affected = all_answers(question).filter(|_| value.is_some());
+        self.touch(Class::Hides, affected.map(|affected| Affected { value, ..affected }));
     }
 }
 
-/// Leaves out the filters of removed options beyond those that are counted.
-pub(super) fn limit_counts(changes: &mut [Change]) {
-    let mut options = 0;
-    for change in changes.iter_mut().filter(|change| change.is_of_option()) {
-        options += 1;
-        if options > MAX_COUNTED_OPTIONS {
-            change.touched = None;
-        }
-    }
-}
-
-/// Returns the filter that finds all answers to `question`; `None` if it takes none, or is of an unknown type.
-fn all_answers(question: &Value) -> Option<(String, String, String)> {
-    kind(question).filter(|kind| kind.rules().takes_answer())?;
-    let id = question.get("id")?.as_str()?;
-    Some((id.to_owned(), "answered".to_owned(), "true".to_owned()))
-}
-
-fn is_list(question: &Value) -> bool {
-    kind(question).is_some_and(|kind| kind.answer_is_list())
-}
-
-fn kind(question: &Value) -> Option<QuestionKind> {
-    QuestionKind::without_settings(question.get("type")?.as_str()?).map(|(kind, _)| kind)
+/// Returns all answers to `question`; `None` if it takes none, or is of an unknown type.
+fn all_answers(question: &Value) -> Option<Affected> {
+    let (kind, _) = QuestionKind::without_settings(question.get("type")?.as_str()?)?;
+    let question = question.get("id")?.as_str()?.to_owned();
+    kind.rules().takes_answer().then_some(Affected { question, value: None })
 }
 
 /// Returns what a question is known by: its id; of a page or statement without one, its type and title.
@@ -303,6 +290,16 @@ fn describe_question(question: &Value) -> String {
 /// Whether `value` is an object that is compared by member. A secret is not: it is shown as a whole.
 fn has_members(value: &Value) -> bool {
     matches!(value, Value::Object(_)) && value.get("env").or_else(|| value.get("set")).is_none()
+}
+
+/// The lists of a question whose items have names.
+const LISTS: [&str; 3] = ["options", "rows", "columns"];
+
+/// Whether the lists at `path` are compared by item: those of integrations and options. The order of others has a meaning.
+fn is_item_list(path: &str) -> bool {
+    let is_of_question = path.starts_with("questions.") && path.split('.').count() == 3;
+    let name = path.rsplit('.').next().unwrap_or_default();
+    path == "integrations" || (is_of_question && LISTS.contains(&name))
 }
 
 /// Whether `value` is a list whose items all have a name to compare them by.

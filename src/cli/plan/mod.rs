@@ -9,7 +9,9 @@ pub mod render;
 
 use std::rc::Rc;
 
-use crate::api::{FormCreated, FormDetail};
+use serde_json::value::RawValue;
+
+use crate::api::{Code, FormCreated, FormDetail, Problem};
 use crate::cli::connection::session::Session;
 use crate::cli::input::document::violations::refused;
 use crate::cli::input::document::{Document, FormState};
@@ -18,9 +20,13 @@ use crate::cli::output::integrations;
 use crate::cli::output::yaml;
 use crate::client::{Client, ClientError, ReceivedBody, Revision, SubmissionQuery};
 use crate::domain::form::FormStatus;
+use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
+use crate::domain::question::Question;
+use crate::domain::summary::report::{AnswerSummary, ChoiceValue, Summary, ValueCount};
+use crate::domain::validation::limits::Limits;
 
-use changes::{Effect, limit_counts, patch};
+use changes::{Affected, Class, patch};
 use matching::adopt_ids;
 
 pub use changes::{Change, Operation};
@@ -63,7 +69,7 @@ impl Base {
     }
 }
 
-/// What becomes of a form.
+/// How a form changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -90,7 +96,7 @@ impl FormPlan {
     /// as it is, or becomes `state`.
     ///
     /// # Errors
-    /// If a question without an id may be a new or a changed one.
+    /// If a question without an id may be a new or a changed one, or if a form without questions is to be published.
     pub fn of_document(
         document: Document,
         base: Option<Rc<Base>>,
@@ -112,7 +118,11 @@ impl FormPlan {
             (_, Some(closed), None) => definition.set(&["settings", "closed"], closed),
             _ => {}
         }
-        Ok(Self::new(yaml::canonical(&definition), state, base, Some(document)))
+        let plan = Self::new(yaml::canonical(&definition), state, base, Some(document));
+        if plan.status() == Some(FormStatus::Published) {
+            require_question(&plan.definition)?;
+        }
+        Ok(plan)
     }
 
     /// Plans to make `base` what `definition` says, in authoring form.
@@ -176,26 +186,24 @@ impl FormPlan {
         })
     }
 
-    /// Whether stored answers can no longer be read.
+    /// Whether stored answers are of another type than their question then has.
     pub fn retypes(&self) -> bool {
-        self.changes.iter().any(|change| change.effect == Effect::Retypes)
+        self.changes.iter().any(|change| change.class == Class::Retypes)
     }
 
-    /// Counts the answers that the changes touch. A change that touches none is a plain one; an unknown number, where counting
-    /// takes long or fails, does not fail the plan.
+    /// Counts the answers that the changes touch, by one summary of the form. A change that touches none is a plain one; an
+    /// unknown number, from a server without summaries, does not fail the plan.
     pub async fn count_answers(&mut self, client: &Client) {
-        let Some(base) = &self.base else { return };
-        let (id, has_answers) = (base.id(), base.form.response_count > 0);
-        limit_counts(&mut self.changes);
-        for change in &mut self.changes {
-            let Some(filter) = change.touched.clone() else { continue };
-            let query = SubmissionQuery { answers: vec![filter], ..SubmissionQuery::default() };
-            change.answers = match has_answers {
-                true => client.count_submissions(&id, &query).await.ok().flatten(),
-                false => Some(0),
-            };
+        let Some(base) = self.base.as_ref().filter(|_| self.changes.iter().any(|one| one.affected.is_some()))
+        else {
+            return;
+        };
+        let summary = client.get_summary(&base.id(), &SubmissionQuery::default()).await.ok();
+        for change in self.changes.iter_mut() {
+            let Some(affected) = &change.affected else { continue };
+            change.answers = summary.as_ref().and_then(|summary| count(&summary.summary, affected));
             if change.answers == Some(0) {
-                (change.effect, change.touched) = (Effect::Plain, None);
+                (change.class, change.affected) = (Class::Plain, None);
             }
         }
     }
@@ -221,49 +229,83 @@ impl FormPlan {
         Ok(body)
     }
 
-    /// Lets the server check the plan; stores nothing.
-    pub async fn check(&self, session: &Session, client: &Client) -> Result<(), CliError> {
+    /// Creates the form, and publishes it if it is to be; or updates it, unless it was changed since it was read. A dry run only
+    /// lets the server check it.
+    pub async fn send(&self, session: &Session, client: &Client, dry_run: bool) -> Result<Sent, CliError> {
         let body = self.body(session)?.to_string();
-        let checked = match &self.base {
-            Some(base) => client.update_form(&base.id(), &body, Some(&base.revision), true).await.map(drop),
-            None => client.create_form(&body, true).await.map(drop),
-        };
-        checked.map_err(|error| self.refused(error))
-    }
-
-    /// Updates the form, unless it was changed since it was read.
-    pub async fn update(
-        &self,
-        session: &Session,
-        client: &Client,
-        base: &Base,
-        dry_run: bool,
-    ) -> Result<ReceivedBody<FormDetail>, CliError> {
-        let body = self.body(session)?.to_string();
-        let updated = client.update_form(&base.id(), &body, Some(&base.revision), dry_run).await;
-        updated.map_err(|error| self.refused(error))
-    }
-
-    /// Creates the form, and publishes it if it is to be.
-    pub async fn create(
-        &self,
-        session: &Session,
-        client: &Client,
-    ) -> Result<ReceivedBody<FormCreated>, CliError> {
-        let body = self.body(session)?.to_string();
-        let created = client.create_form(&body, false).await.map_err(|error| self.refused(error))?;
-        if self.status() == Some(FormStatus::Published) {
+        let refused = |error| self.refused(error);
+        if let Some(base) = &self.base {
+            let updated = client.update_form(&base.id(), &body, Some(&base.revision), dry_run).await;
+            return updated.map(Sent::Updated).map_err(refused);
+        }
+        let created = client.create_form(&body, dry_run).await.map_err(refused)?;
+        if self.status() == Some(FormStatus::Published) && !dry_run {
             let id = created.id.to_string();
             let published = client.update_form(&id, r#"{"status":"published"}"#, None, false).await;
             published.map_err(|error| not_published(session, &id, error))?;
         }
-        Ok(created)
+        Ok(Sent::Created(created))
     }
 
     /// Converts the server's refusal to an error, with locations in the file.
     fn refused(&self, error: ClientError) -> CliError {
-        refused(self.document.as_ref(), &self.definition, error)
+        match error {
+            ClientError::Problem(mut problem) if problem.status == 412 => {
+                let detail = "the form was changed after it was read; your change was not stored";
+                problem.detail = Some(detail.to_owned());
+                CliError::client_with_help(ClientError::Problem(problem), "look at the plan again")
+            }
+            error => refused(self.document.as_ref(), &self.definition, error),
+        }
     }
+}
+
+/// The server's answer to a plan.
+#[derive(Debug)]
+pub enum Sent {
+    Created(ReceivedBody<FormCreated>),
+    Updated(ReceivedBody<FormDetail>),
+}
+
+impl Sent {
+    /// Returns the form's id and its integrations, some with secrets that the server has made.
+    pub fn parts(&self) -> (String, &[Box<RawValue>]) {
+        match self {
+            Self::Created(form) => (form.id.to_string(), &form.integrations),
+            Self::Updated(form) => (form.id.to_string(), &form.integrations),
+        }
+    }
+}
+
+/// Returns the number of `affected` answers; `None` if the summary does not have it.
+fn count(summary: &Summary, affected: &Affected) -> Option<u64> {
+    let question = summary.questions.iter().find(|question| question.id == affected.question)?;
+    let Some((list, value)) = &affected.value else { return Some(question.answered) };
+    let value = ChoiceValue::Text(value.clone());
+    let of_value =
+        |options: &[ValueCount]| options.iter().find(|one| one.value == value).map(|one| one.count);
+    match (&question.summary, *list) {
+        (AnswerSummary::Choice { options, .. }, "options") => of_value(options),
+        (AnswerSummary::Matrix { rows }, "rows") => {
+            rows.iter().find(|row| row.row.value == value).map(|row| row.row.count)
+        }
+        (AnswerSummary::Matrix { rows }, "columns") => {
+            Some(rows.iter().filter_map(|row| of_value(&row.options)).sum())
+        }
+        _ => None,
+    }
+}
+
+/// Refuses to publish a form without a question to answer.
+pub fn require_question(definition: &Value) -> Result<(), CliError> {
+    let Ok(form) = Definition::read(definition, &Limits::UNLIMITED) else { return Ok(()) };
+    if form.questions.iter().any(Question::takes_answer) {
+        return Ok(());
+    }
+    let what = format!("\"{}\" has no question that takes an answer; nothing was stored", form.title);
+    let problem = Problem::new(Code::FormHasNoQuestions).detail(what);
+    let help = "add a question that takes an answer, or do not publish it";
+    Err(CliError::client_with_help(ClientError::Problem(Box::new(problem)), help))
 }
 
 /// Creates the error for a form that was created and could not be published.
@@ -272,7 +314,7 @@ pub fn not_published(session: &Session, id: &str, error: ClientError) -> CliErro
     CliError::Client { error, notes, help: Some(format!("{} publish {id}", session.command_prefix())) }
 }
 
-/// What becomes of several forms.
+/// How several forms change.
 #[derive(Debug)]
 pub struct Plan {
     pub forms: Vec<FormPlan>,

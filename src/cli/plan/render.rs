@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use console::measure_text_width;
 use serde_json::{Value as Json, json};
 
-use crate::cli::output::humanize::count_noun;
+use crate::cli::output::humanize::{count_noun, humanize};
 use crate::cli::output::visible;
-use crate::cli::plan::changes::{Change, Effect, Operation};
+use crate::cli::plan::changes::{Change, Class, Operation};
 use crate::cli::plan::{Action, FormPlan, Plan};
 use crate::domain::json::Value;
 
@@ -44,18 +44,19 @@ fn line(change: &Change, width: usize, colour: bool) -> String {
 
 /// Describes what a change does to stored answers: `! 1 answer says soup`.
 fn note(change: &Change) -> Option<String> {
-    let (_, _, value) = change.touched.as_ref()?;
+    let affected = change.affected.as_ref()?;
     let count = change.answers;
     let answers = count.map_or("answers".to_owned(), |count| count_noun(count, "answer"));
     let [is, says, follows] = match count {
         Some(1) => ["is", "says", "follows"],
         _ => ["are", "say", "follow"],
     };
-    Some(match change.effect {
-        Effect::Retypes => format!("! {answers} can no longer be read"),
-        Effect::Hides if change.is_of_option() => format!("! {answers} {says} {}", visible(value)),
-        Effect::Hides => format!("! {answers} {is} hidden"),
-        Effect::Plain => format!("{answers} {follows}"),
+    let kind = change.before.as_ref().map(humanize).unwrap_or_default();
+    Some(match (change.class, &affected.value) {
+        (Class::Retypes, _) => format!("! {answers} {is} of type {}", visible(&kind)),
+        (Class::Hides, Some((_, value))) => format!("! {answers} {says} {}", visible(value)),
+        (Class::Hides, None) => format!("! {answers} {is} hidden"),
+        (Class::Plain, _) => format!("{answers} {follows}"),
     })
 }
 
@@ -138,13 +139,13 @@ impl FormPlan {
 
 impl Change {
     fn to_json(&self) -> Json {
-        let mut change = json!({"op": self.operation, "path": self.path, "class": self.effect});
+        let mut change = json!({"op": self.operation, "path": self.path, "class": self.class});
         for (name, value) in [("before", &self.before), ("after", &self.after)] {
             if let Some(value) = value {
                 change[name] = serde_json::to_value(value).unwrap_or_default();
             }
         }
-        if let (Some(answers), Some(_)) = (self.answers, &self.touched) {
+        if let (Some(answers), Some(_)) = (self.answers, &self.affected) {
             change["answers"] = answers.into();
         }
         change

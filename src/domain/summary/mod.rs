@@ -9,7 +9,7 @@ pub mod report;
 mod tally;
 pub mod timeline;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::domain::json::{self, Value};
 use crate::domain::question::Question;
@@ -28,8 +28,8 @@ pub struct Summarizer {
     responses: u64,
     timeline: Timeline,
     answers: Vec<AnswerCounts>,
-    /// The indices into `answers` by the ids that questions have and had.
-    places: HashMap<String, usize>,
+    /// The indices into `answers` by the ids that questions have, and by those that they had.
+    places: [HashMap<String, usize>; 2],
 }
 
 impl Summarizer {
@@ -37,12 +37,12 @@ impl Summarizer {
     pub fn new(questions: &[Question]) -> Self {
         let memory = MEMORY / questions.len().max(1);
         let answers = asked(questions).map(|(_, question)| AnswerCounts::new(question, memory)).collect();
-        let earlier = asked(questions).zip(0..);
-        let earlier =
-            earlier.flat_map(|((_, question), place)| question.was.iter().map(move |id| (id, place)));
-        let present = asked(questions).zip(0..).map(|((id, _), place)| (id, place));
-        let places = earlier.chain(present).map(|(id, place)| (id.clone(), place)).collect();
-        Self { responses: 0, timeline: Timeline::by("hour"), answers, places }
+        let present = asked(questions).zip(0..).map(|((id, _), place)| (id.clone(), place)).collect();
+        let was = |(place, question): (usize, &Question)| {
+            question.was.iter().map(|id| (id.clone(), place)).collect::<Vec<_>>()
+        };
+        let earlier = asked(questions).map(|(_, question)| question).enumerate().flat_map(was).collect();
+        Self { responses: 0, timeline: Timeline::by("hour"), answers, places: [present, earlier] }
     }
 
     /// Adds a submission; the newest must come first. Answers to other questions do not count, nor do those that the present
@@ -51,9 +51,15 @@ impl Summarizer {
         self.responses += 1;
         self.timeline.add(submission.submitted_at());
         let Ok(Value::Object(answers)) = json::parse(&submission.answers) else { return };
-        for (id, answer) in &answers {
-            if let Some(place) = self.places.get(id) {
-                self.answers[*place].add(answer, submission);
+        let mut counted = HashSet::new();
+        for places in &self.places {
+            for (id, answer) in &answers {
+                // A question can have an answer under each of its ids: the present one counts.
+                if let Some(place) = places.get(id)
+                    && counted.insert(*place)
+                {
+                    self.answers[*place].add(answer, submission);
+                }
             }
         }
     }

@@ -66,9 +66,9 @@ impl FromQuery for SubmissionListRequest {
             return Self { trashed, query, cursor, limit, ..Self::default() };
         }
         let order = query.one_of("order", &[("desc", Order::NewestFirst), ("asc", Order::OldestFirst)]);
+        let selection = SubmissionQuery { status, ..SubmissionQuery::from_query(query) };
         let count = query.flag("count");
-        let query = SubmissionQuery { status, ..SubmissionQuery::from_query(query) };
-        Self { trashed, query, order: order.unwrap_or_default(), cursor, limit, count }
+        Self { trashed, query: selection, order: order.unwrap_or_default(), cursor, limit, count }
     }
 }
 

@@ -197,7 +197,7 @@ updated \"Meal\"
     let shown = home.ok(&[&DATA[..], &["responses", id, "-o", "csv", "--columns", "dish,stars"]].concat());
     assert_eq!(shown, "dish,stars\nrice,5\nsoup,4\n");
     let retyped = edit(&home, id, &["--set", "questions.stars.type=number"]).expect(0).stderr;
-    assert!(retyped.contains("\"number\"  ! 2 answers can no longer be read\n"), "{retyped}");
+    assert!(retyped.contains("\"number\"  ! 2 answers are of type rating\n"), "{retyped}");
 }
 
 #[test]

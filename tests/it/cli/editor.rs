@@ -349,7 +349,7 @@ fn retyping_a_question_with_answers_needs_confirmation_and_removing_one_warns() 
             home.ok(&[&DATA[..], &["submit", &id], answers].concat());
         }
         let mut session = start(&home, &[&DATA[..], &["edit", &id]].concat());
-        session.wait_for("  ~ q3.type  \"rating\" → \"number\"  ! 2 answers can no longer be read\r\n");
+        session.wait_for("  ~ q3.type  \"rating\" → \"number\"  ! 2 answers are of type rating\r\n");
         session.wait_for("  - q2       email \"Your email\"  ! 1 answer is hidden\r\n");
         session.wait_for("Change \"Lunch\" on store? [y/N]");
         session.type_keys(key);

@@ -33,7 +33,7 @@ fn short_help_fits_on_a_screen_and_long_help_has_an_example() {
         let mut arguments: Vec<_> = path.iter().map(String::as_str).collect();
         arguments.push("-h");
         let short = home.run(&arguments).expect(0).stdout;
-        assert!(short.lines().count() <= 48, "{arguments:?} has {} lines", short.lines().count());
+        assert!(short.lines().count() <= 40, "{arguments:?} has {} lines", short.lines().count());
         let widest = short.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= 80, "{arguments:?} has {widest} columns");
         assert!(short.contains("\nExamples:\n  "), "{short}");

@@ -80,8 +80,7 @@ lunch  \"Dinner\"  published, 2 responses
   ~ title                    \"Lunch\" → \"Dinner\"
   ~ dish                     option soop → soup  ! 1 answer says soop
   ↕ dish                     option pasta moved after soup
-  ~ score.type               \"rating\" → \"number\"
-                             ! 2 answers can no longer be read
+  ~ score.type               \"rating\" → \"number\"  ! 2 answers are of type rating
   + nps                      opinion_scale \"Recommend?\", after comment
   - phone                    phone \"Phone\"  ! 1 answer is hidden
   ~ settings.max_responses   9 → 8
@@ -110,6 +109,47 @@ lunch  \"Dinner\"  published, 2 responses
         (&json!("retypes"), &json!(1))
     );
     assert_eq!((&json["forms"][0]["action"], &json["unmanaged"]), (&json!("update"), &json!([])));
+}
+
+#[test]
+fn a_renamed_option_hides_no_other_change_and_a_removed_row_counts_its_own_answers() {
+    let home = Home::new();
+    let file = |options: &str, rows: &str, condition: &str| {
+        format!(
+            "title: T\nslug: lunch\nstatus: published\nquestions:
+  - {{id: name, type: single_choice, title: N, options: [{options}]}}
+  - {{id: grid, type: matrix, title: G, rows: [{rows}], columns: [c, d]}}
+  - {{id: why, type: short_text, title: W, show_if: {{any: [{{name: {condition}}}, {{grid: {{answered: true}}}}]}}}}\n"
+        )
+    };
+    home.write("lunch.yaml", &file("{value: soop, label: Soup}, pie", "r, s", "soop"));
+    run(&home, &["apply", "-f", "lunch.yaml"]).expect(0);
+    run(&home, &["submit", "lunch", "name=pie", "grid:={\"r\":\"c\"}"]).expect(0);
+    home.write("lunch.yaml", &file("{value: soup, label: Hot soup}, pie", "t", "soup"));
+    let shown = run(&home, &["diff", "-f", "lunch.yaml"]).expect(0).stdout;
+    for line in [
+        "  ~ name                     option soop → soup\n",
+        "  ~ name.options.soup.label  \"Soup\" → \"Hot soup\"\n",
+        "  ~ grid                     row r → t  ! 1 answer says r\n",
+        "  - grid                     row s\n",
+        "name = soop",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    run(&home, &["apply", "-f", "lunch.yaml", "lunch.yaml"]).expect(0);
+}
+
+#[test]
+fn a_form_without_questions_is_not_published_and_nothing_is_stored() {
+    let home = Home::new();
+    home.write("a.yaml", "title: A\nslug: a\nstatus: published\nquestions: [{type: email, title: E}]\n");
+    home.write("b.yaml", "title: B\nslug: b\nstatus: published\n");
+    home.write("c.yaml", "title: C\nslug: c\n");
+    let refused = run(&home, &["apply", "-f", "a.yaml", "b.yaml"]).expect(6);
+    assert!(refused.stderr.contains("error[form_has_no_questions]: "), "{refused:?}");
+    assert_eq!(run(&home, &["list"]).expect(0).stdout, "");
+    run(&home, &["apply", "-f", "c.yaml"]).expect(0);
+    run(&home, &["apply", "-f", "c.yaml", "--publish"]).expect(6);
 }
 
 #[test]
@@ -171,6 +211,7 @@ fn what_retypes_answers_needs_a_flag_or_a_yes() {
     session.type_keys("n\r");
     assert_eq!(session.finish().0, Some(1));
     assert_eq!(form(&home), before);
+    run(&home, &["apply", "-f", "lunch.yaml", "--dry-run"]).expect(6);
     run(&home, &["apply", "-f", "lunch.yaml", "--allow-breaking"]).expect(0);
     assert_eq!(form(&home)["questions"][2]["type"], "number");
 }
@@ -278,6 +319,21 @@ fn a_renamed_question_keeps_its_answers() {
     let exported = fs::read_to_string(home.path().join("out/lunch.csv")).unwrap();
     assert!(exported.starts_with("id,submitted_at,dish,mobile,score,comment\n"), "{exported}");
     assert_eq!(exported.matches("+491761234567").count(), 2, "{exported}");
+    // An edited submission may have an answer under both: the present one counts.
+    home.write(
+        "lunch.yaml",
+        &LUNCH
+            .replace("id: phone", "id: mobile, was: [phone, comment]")
+            .replace("  - {id: comment, type: long_text, title: Comment}\n", ""),
+    );
+    let id = home.ok(&[&DATA[..], &["submit", "lunch", "mobile=+4917612345670", "comment=a"]].concat());
+    run(&home, &["apply", "-f", "lunch.yaml"]).expect(0);
+    let both = run(&home, &["results", "lunch", "-o", "json"]).expect(0).json();
+    assert_eq!((&both["questions"][1]["answered"], &both["questions"][1]["skipped"]), (&json!(3), &json!(1)));
+    let shown =
+        home.ok(&[&DATA[..], &["responses", "show", "lunch", id.trim(), "-o", "csv", "--columns", "mobile"]]
+            .concat());
+    assert_eq!(shown, "mobile\n+4917612345670\n");
     let twice = LUNCH.replace("id: phone", "id: mobile, was: score");
     home.write("lunch.yaml", &twice);
     let refused = run(&home, &["apply", "-f", "lunch.yaml"]).expect(6);

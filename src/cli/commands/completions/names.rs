@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clap::{Arg, Command, FromArgMatches};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::time;
 
-use crate::api::FormEntry;
+use crate::api::{DeliveryDetail, FormEntry};
 use crate::cli;
 use crate::cli::connection::global_flags::Global;
 use crate::cli::connection::session::Session;
@@ -42,6 +43,8 @@ fn kind(command: &str, arg: &Arg) -> Option<&'static str> {
         "form" | "forms" => Some("forms"),
         "context" => Some("contexts"),
         "name" | "names" if ["use", "remove", "logout"].contains(&command) => Some("contexts"),
+        _ if arg.get_value_names().is_some_and(|names| names[0] == "CONTEXT") => Some("contexts"),
+        "delivery" | "deliveries" => Some("deliveries"),
         _ if is_answer() || arg.get_long() == Some("where") => Some("answers"),
         _ => None,
     }
@@ -102,6 +105,13 @@ async fn find(kind: &str, session: &Session, form: &str, typed: &str) -> Option<
             let query = FormQuery { trashed: kind == "trashed", ..FormQuery::default() };
             let forms = client.list_forms(&query, MAX_PAGE).next().await.ok()??;
             forms.iter().map(|form| entry(form)).collect()
+        }
+        "deliveries" => {
+            let state = |one: &DeliveryDetail| {
+                (one.id.to_string(), format!("{} {}", one.event.event_type, one.status))
+            };
+            let deliveries = client.list_deliveries(&json!({}), MAX_PAGE).next().await.ok()??;
+            deliveries.iter().map(|one| state(one)).collect()
         }
         _ => {
             let form = client.get_form(form).await.ok()?;

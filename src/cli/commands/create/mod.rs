@@ -20,7 +20,7 @@ use crate::cli::input::prompt;
 use crate::cli::output::columns::FORM;
 use crate::cli::output::humanize::count_noun;
 use crate::cli::output::shell_quote::shell_quote;
-use crate::cli::plan::not_published;
+use crate::cli::plan::{not_published, require_question};
 use crate::client::{Client, ClientError};
 use crate::domain::form::definition::Definition;
 use crate::domain::json::{self, Object, Value};
@@ -193,7 +193,10 @@ impl Create {
         mut draft: Option<Draft>,
     ) -> Result<(), CliError> {
         for form in forms {
-            require_question(form, &self.check(form)?)?;
+            self.check(form)?;
+            if form.publish {
+                require_question(&form.definition)?;
+            }
         }
         // Only a dry run needs a store that exists.
         let client = if self.dry_run { session.client().await? } else { session.connect().await? };
@@ -305,17 +308,6 @@ impl Create {
         }
         Ok(())
     }
-}
-
-/// Refuses to publish a form without a question to answer.
-fn require_question(form: &NewForm, definition: &Definition) -> Result<(), CliError> {
-    if !form.publish || takes_answers(definition) {
-        return Ok(());
-    }
-    let what = format!("\"{}\" has no question that takes an answer; nothing was stored", definition.title);
-    let problem = Problem::new(Code::FormHasNoQuestions).detail(what);
-    let help = "add a question that takes an answer, or leave out --publish";
-    Err(CliError::client_with_help(ClientError::Problem(Box::new(problem)), help))
 }
 
 /// Whether the form has a question that takes an answer.

@@ -16,7 +16,7 @@ use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::columns::FORM;
 use crate::cli::output::render_error;
 use crate::cli::plan::render::lines;
-use crate::cli::plan::{Action, Base, FormPlan};
+use crate::cli::plan::{Action, Base, FormPlan, Sent};
 use crate::client::{ClientError, ReceivedBody};
 use crate::domain::form::definition::Definition;
 use crate::domain::json::Value;
@@ -150,8 +150,9 @@ impl Edit {
         plan: &FormPlan,
     ) -> Result<Option<ReceivedBody<FormDetail>>, CliError> {
         let (Some(base), Action::Update) = (&plan.base, plan.action()) else { return Ok(None) };
-        match plan.update(session, &session.client().await?, base, self.dry_run).await {
-            Ok(form) => Ok(Some(form)),
+        match plan.send(session, &session.client().await?, self.dry_run).await {
+            Ok(Sent::Updated(form)) => Ok(Some(form)),
+            Ok(Sent::Created(_)) => Ok(None),
             Err(error) => Err(explain_conflict(session, plan, base, error).await),
         }
     }
@@ -206,9 +207,7 @@ async fn explain_conflict(session: &Session, plan: &FormPlan, base: &Base, error
     let (prefix, id) = (session.command_prefix(), base.id());
     let look = format!("see what it is now: {prefix} show {id}");
     match error {
-        ClientError::Problem(mut problem) if problem.status == 412 => {
-            let detail = "the form was changed after you read it; your change was not stored";
-            problem.detail = Some(detail.to_owned());
+        ClientError::Problem(problem) if problem.status == 412 => {
             if plan.document.is_none() {
                 return CliError::client_with_help(ClientError::Problem(problem), look);
             }

@@ -230,8 +230,7 @@ pub(super) fn columns<'a>(
     });
     let answer = |keys: &'a Vec<String>| {
         let name = column_name_beside(&first, &keys[0]);
-        let key = |answers: &Value| keys.iter().find(|key| answers.get(key).is_some()).unwrap_or(&keys[0]);
-        Column::new(name, move |response: &Response| Cell::member(&response.answers, key(&response.answers)))
+        Column::new(name, move |response: &Response| Cell::of_answer(&response.answers, keys))
     };
     [id, time].into_iter().chain(questions.iter().map(answer)).collect()
 }

@@ -41,20 +41,20 @@ impl Run for Show {
         if output.format == Format::Table && output.columns.is_empty() {
             return output.write(&summary(&submission, &listed));
         }
-        let table = table(&submission, &answers::answerable_ids(&listed))?;
+        let table = table(&submission, &answers::answer_keys(&listed))?;
         let columns = columns::resolve_names(&output.columns, &table.headers)?;
         output.rows(&table.select(&columns))
     }
 }
 
-/// Returns a submission as one row, with a column for each question in `ids`.
-fn table(submission: &SubmissionDetail, ids: &[String]) -> Result<Table, CliError> {
+/// Returns a submission as one row, with a column for each question, which has these keys.
+fn table(submission: &SubmissionDetail, questions: &[Vec<String>]) -> Result<Table, CliError> {
     let (whole, answers) = (value_of(submission)?, value_of(&submission.answers)?);
     let beside = || SUBMISSION_FIELDS.iter().copied().filter(|name| *name != "answers");
     let cells = beside().map(|name| Cell::member(&whole, name));
-    let row = cells.chain(ids.iter().map(|id| Cell::member(&answers, id))).collect();
-    let question = |id: &String| column_name_beside(SUBMISSION_FIELDS, id).into_owned();
-    let headers = beside().map(str::to_owned).chain(ids.iter().map(question)).collect();
+    let row = cells.chain(questions.iter().map(|keys| Cell::of_answer(&answers, keys))).collect();
+    let question = |keys: &Vec<String>| column_name_beside(SUBMISSION_FIELDS, &keys[0]).into_owned();
+    let headers = beside().map(str::to_owned).chain(questions.iter().map(question)).collect();
     Ok(Table { headers, rows: vec![row] })
 }
 

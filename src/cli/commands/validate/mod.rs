@@ -45,7 +45,7 @@ Examples:
   forms validate survey.yaml --answers answers.jsonl -o jsonl
   forms show frm_7k2m9q4x1abz -o yaml | forms validate -")]
 pub struct Validate {
-    /// Files in YAML or JSON, - for standard input; KEY=VALUE: answers to check
+    /// Files in YAML or JSON, folders, - for standard input; KEY=VALUE: answers
     #[arg(required = true, value_name = "FILE")]
     arguments: Vec<PathBuf>,
     /// Answers to check, - for standard input
@@ -72,9 +72,9 @@ impl Run for Validate {
             let evaluations = evaluations.map_err(|error| self.report_github(session, error))?;
             return self.report_evaluations(session, &evaluations);
         }
-        let mut batch = Batch::begin(session, self.arguments.len());
-        let mut documents = Vec::new();
-        for path in &self.arguments {
+        let paths = document::files(&self.arguments)?;
+        let (mut batch, mut documents) = (Batch::begin(session, paths.len()), Vec::new());
+        for path in &paths {
             let file = path.display().to_string();
             let checked = async {
                 let read = read(session, path).await?;

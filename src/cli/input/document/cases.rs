@@ -110,7 +110,11 @@ impl CaseReader {
         let mut ids = |name| fields.texts(name, usize::MAX).unwrap_or_default();
         let (asked, not_asked) = (ids("asked"), ids("not_asked"));
         if accepted.is_some_and(|accepted| accepted != expected.is_empty()) {
-            fields.refuse("accepted", Rule::InvalidRange, "`accepted` is true, and not beside `errors`");
+            fields.refuse(
+                "accepted",
+                Rule::InvalidRange,
+                "`accepted` can only be true, and not beside `errors`",
+            );
         }
         fields.close(&[]);
         for (member, ids) in [("asked", &asked), ("not_asked", &not_asked)] {

@@ -10,23 +10,25 @@ use crate::cli::output::io_error::reason;
 pub(super) const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// Returns the files at `paths`, `-` for standard input; of a folder, all form files in it and below, by name. Hidden files and
-/// folders, and those with tests, are left out.
+/// folders, those with tests, and repetitions are left out.
 ///
 /// # Errors
 /// If a folder cannot be read, or has no form file.
 pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let mut files = Vec::new();
     for path in paths {
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
+        let mut found = Vec::new();
+        if path.is_dir() {
+            walk(path, &mut found)?
+        } else {
+            found.push(path.clone())
         }
-        let before = files.len();
-        walk(path, &mut files)?;
-        if files.len() == before {
+        if found.is_empty() {
             let message = format!("{} has no form file", path.display());
             return Err(CliError::usage_with_help(message, "forms are in *.yaml, *.yml and *.json"));
         }
+        found.retain(|file| !files.contains(file));
+        files.append(&mut found);
     }
     Ok(files)
 }

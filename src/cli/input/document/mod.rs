@@ -131,6 +131,11 @@ impl Document {
         diagnostics
     }
 
+    /// Replaces the state that the file asks for.
+    pub fn set_state(&mut self, state: FormState) {
+        self.status = Some(state.name().into());
+    }
+
     /// Returns the state that the file asks for.
     pub fn state(&self) -> Option<FormState> {
         FormState::parse(self.status.as_ref()?.as_str()?)
