@@ -38,7 +38,11 @@ pub(in crate::cli) fn block_on(session: &Session, command: Command) -> Result<()
 pub(super) async fn read_input<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, CliError> + Send + 'static,
 ) -> Result<T, CliError> {
-    tokio::task::spawn_blocking(read).await.unwrap_or(Err(CliError::Interrupted))
+    match tokio::task::spawn_blocking(read).await {
+        Ok(read) => read,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_canceled) => Err(CliError::Interrupted),
+    }
 }
 
 /// Signals that end a command: Ctrl-C, SIGTERM and SIGHUP. Under `nohup`, SIGHUP has no effect.

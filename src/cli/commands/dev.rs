@@ -143,7 +143,7 @@ impl<'a> Preview<'a> {
 
     /// Publishes the form, then follows the file and what is stored. Ends if the form cannot be created, or the server fails.
     async fn run(&mut self, first: Document) -> Result<(), CliError> {
-        let mut text = read_text(&self.command.file).await;
+        let mut content = read_bytes(&self.command.file);
         self.apply(first).await?;
         let form = self.form.clone().unwrap_or_default();
         let page = format!("{}/f/{form}", self.url);
@@ -151,10 +151,10 @@ impl<'a> Preview<'a> {
         self.session.output.status(&format!("watching {}, Ctrl-C stops", self.command.file.display()));
         loop {
             sleep(INTERVAL).await;
-            let now = read_text(&self.command.file).await;
+            let now = read_bytes(&self.command.file);
             // Some editors remove a file before they write it.
-            if now != text && now.is_some() {
-                text = now;
+            if now != content && now.is_some() {
+                content = now;
                 let applied = match self.command.read().await {
                     Ok(document) => self.apply(document).await,
                     Err(error) => Err(error),
@@ -223,10 +223,9 @@ impl<'a> Preview<'a> {
     }
 }
 
-/// Returns the content of the file; `None` if it cannot be read now.
-async fn read_text(file: &Path) -> Option<String> {
-    let file = file.to_owned();
-    read_input(move || document::text(&file)).await.ok().map(|(_, text)| text)
+/// Returns the content of the file; `None` if it cannot be read now, or is being written.
+fn read_bytes(file: &Path) -> Option<Vec<u8>> {
+    std::fs::read(file).ok().filter(|bytes| !bytes.is_empty())
 }
 
 /// Describes a submission: `received sub_…: name: Ann, score: 5`.

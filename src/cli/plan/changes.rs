@@ -2,8 +2,8 @@
 
 use crate::cli::output::humanize::humanize;
 use crate::cli::output::integrations;
-use crate::cli::plan::matching::{match_questions, moved};
-use crate::domain::integration::secret_members::env;
+use crate::cli::plan::matching::{earlier_ids, match_questions, moved};
+use crate::domain::integration::secret_members::{env, is_secret_name, visit_secrets};
 use crate::domain::json::{Object, Value};
 use crate::domain::question::QuestionKind;
 
@@ -31,7 +31,8 @@ pub struct Change {
 pub struct Affected {
     /// The id.
     pub question: String,
-    /// The list that the value is in, `options`, `rows` or `columns`, and the value.
+    /// The list that the value is in, `options`, `rows` or `columns`, and the value; or `max` or `min`, and the bound;
+    /// or `was`, and the id under which others are read again.
     pub value: Option<(&'static str, String)>,
 }
 
@@ -77,6 +78,12 @@ impl Changes {
     ) -> &mut Change {
         let field = path.strip_prefix("questions.").unwrap_or(path).to_owned();
         let (before, after) = (before.cloned(), after.cloned());
+        // A header given as text may be a credential nevertheless.
+        let is_secret = path.split_once(".headers.").is_some_and(|(_, name)| is_secret_name(name));
+        let hidden =
+            |value: Option<Value>| value.map(|value| if is_secret { "secret".into() } else { value });
+        let (before, after) = (hidden(before), hidden(after));
+        let words = if is_secret { "secret".to_owned() } else { words };
         let (class, affected, answers) = (Class::Plain, None, None);
         let path = path.to_owned();
         self.0.push(Change { operation, path, before, after, field, words, class, affected, answers });
@@ -145,7 +152,10 @@ impl Changes {
             let path = format!("questions.{}", label(old));
             let words = if old.get("id").is_some() { describe_question(old) } else { String::new() };
             let change = self.push(Operation::Remove, &path, Some(old), None, words);
-            change.touch(Class::Hides, all_answers(old));
+            let returns = |id: &Value| after.iter().any(|new| new.get("id") == Some(id));
+            let returning = earlier_ids(old).into_iter().find(returns);
+            let value = returning.map(|id| ("was", humanize(&id)));
+            change.touch(Class::Hides, all_answers(old).map(|affected| Affected { value, ..affected }));
         }
     }
 
@@ -170,6 +180,7 @@ impl Changes {
                 let is_gone = matches!(change.operation, Operation::Remove | Operation::Rename);
                 match (name, LISTS.iter().find(|list| **list == name)) {
                     ("type", _) => change.touch(Class::Retypes, all_answers(old)),
+                    ("max" | "min", _) => change.touch_range(old, new),
                     ("was", _) if is_gone => change.touch(Class::Hides, all_answers(old)),
                     (_, Some(list)) if is_gone => change.touch_value(old, list),
                     _ => {}
@@ -217,8 +228,8 @@ impl Changes {
                         self.compare(&path, label(before_item).as_ref(), label(new).as_ref());
                     }
                     None => {
-                        let change =
-                            self.push(Operation::Add, &path, None, Some(new), integrations::describe(new));
+                        let words = integrations::describe(new) + &variables(new);
+                        let change = self.push(Operation::Add, &path, None, Some(new), words);
                         change.belongs_to(parent, noun, name);
                     }
                 },
@@ -251,6 +262,24 @@ impl Change {
         self.affected = affected;
     }
 
+    /// Marks answers on the scale `old` that are not on the scale `new`.
+    fn touch_range(&mut self, old: &Value, new: &Value) {
+        let is_scale = |question: &Value| {
+            question
+                .get("type")
+                .and_then(Value::as_str)
+                .is_some_and(|kind| ["rating", "opinion_scale"].contains(&kind))
+        };
+        let bound = |name: &'static str| {
+            let (before, after) = (old.get(name), new.get(name)?.as_number()?.integer()?);
+            (before != new.get(name)).then(|| (name, after.to_string()))
+        };
+        let name = if self.path.ends_with(".max") { "max" } else { "min" };
+        let value = bound(name).filter(|_| is_scale(old) && is_scale(new));
+        let affected = all_answers(old).filter(|_| value.is_some());
+        self.touch(Class::Hides, affected.map(|affected| Affected { value, ..affected }));
+    }
+
     /// Marks a value in a `list` of `question` as gone.
     fn touch_value(&mut self, question: &Value, list: &'static str) {
         let value = self.path.split_once(&format!(".{list}.")).map(|(_, value)| (list, value.to_owned()));
@@ -267,6 +296,13 @@ fn all_answers(question: &Value) -> Option<Affected> {
     let (kind, _) = QuestionKind::without_settings(question.get("type")?.as_str()?)?;
     let question = question.get("id")?.as_str()?.to_owned();
     kind.rules().takes_answer().then_some(Affected { question, value: None })
+}
+
+/// Returns which variables the secrets of an integration are taken from: they are sent to its address.
+fn variables(integration: &Value) -> String {
+    let (mut list, mut names) = (Value::Array(vec![integration.clone()]), Vec::new());
+    visit_secrets(&mut list, |member| names.extend(member.env().map(str::to_owned)));
+    if names.is_empty() { String::new() } else { format!(", with {}", names.join(", ")) }
 }
 
 /// Returns what a question is known by: its id; of a page or statement without one, its type and title.

@@ -31,7 +31,7 @@ pub(super) fn match_questions(before: &[Value], after: &[Value]) -> Vec<Option<u
 }
 
 /// Returns the ids that a question had before.
-fn earlier_ids(question: &Value) -> Vec<Value> {
+pub(super) fn earlier_ids(question: &Value) -> Vec<Value> {
     match question.get("was") {
         Some(Value::Array(ids)) => ids.clone(),
         id => id.cloned().into_iter().collect(),

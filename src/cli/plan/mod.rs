@@ -286,6 +286,17 @@ fn count(summary: &Summary, affected: &Affected) -> Option<u64> {
         |options: &[ValueCount]| options.iter().find(|one| one.value == value).map(|one| one.count);
     match (&question.summary, *list) {
         (AnswerSummary::Choice { options, .. }, "options") => of_value(options),
+        (
+            AnswerSummary::Scale { options, .. } | AnswerSummary::Nps { options, .. },
+            bound @ ("min" | "max"),
+        ) => {
+            let ChoiceValue::Text(text) = &value else { return None };
+            let limit: i64 = text.parse().ok()?;
+            let is_beyond = |found: i64| if bound == "max" { found > limit } else { found < limit };
+            let is_gone =
+                |one: &&ValueCount| matches!(one.value, ChoiceValue::Number(found) if is_beyond(found));
+            Some(options.iter().filter(is_gone).map(|one| one.count).sum())
+        }
         (AnswerSummary::Matrix { rows }, "rows") => {
             rows.iter().find(|row| row.row.value == value).map(|row| row.row.count)
         }

@@ -14,6 +14,10 @@ use crate::domain::json::Value;
 /// Maximum width to which the fields are aligned.
 const MAX_FIELD: usize = 27;
 
+/// Bytes of a comment after which no further form is added, and maximum lines of a form: GitHub takes 65,536 characters.
+const MAX_COMMENT: usize = 40_000;
+const MAX_LINES: usize = 150;
+
 /// Width beyond which the note of a change is on a line of its own.
 const LINE_WIDTH: usize = 80;
 
@@ -54,6 +58,11 @@ fn note(change: &Change) -> Option<String> {
     let kind = change.before.as_ref().map(humanize).unwrap_or_default();
     Some(match (change.class, &affected.value) {
         (Class::Retypes, _) => format!("! {answers} {is} of type {}", visible(&kind)),
+        (Class::Hides, Some(("max", bound))) => format!("! {answers} {is} above {bound}"),
+        (Class::Hides, Some(("min", bound))) => format!("! {answers} {is} below {bound}"),
+        (Class::Hides, Some(("was", id))) => {
+            format!("! answers under {} are hidden, those under {id} return", affected.question)
+        }
         (Class::Hides, Some((_, value))) => format!("! {answers} {says} {}", visible(value)),
         (Class::Hides, None) => format!("! {answers} {is} hidden"),
         (Class::Plain, _) => format!("{answers} {follows}"),
@@ -75,13 +84,21 @@ impl Plan {
     /// Returns the plan in Markdown: each form in a block in which GitHub colours the lines by their marks.
     pub fn markdown(&self) -> String {
         let mut text = format!("### Forms: {}\n", self.summary());
-        for form in self.forms.iter().filter(|form| form.action() != Action::Unchanged) {
+        let changed: Vec<_> = self.forms.iter().filter(|form| form.action() != Action::Unchanged).collect();
+        for (place, form) in changed.iter().enumerate() {
+            if text.len() > MAX_COMMENT {
+                let others = count_noun(changed.len() - place, "form");
+                return text + &format!("\n{others} more: see `forms diff`\n");
+            }
             let _infallible = writeln!(text, "\n```diff\n@@ {} @@", form.heading());
-            for line in lines(&form.changes, false) {
+            for line in lines(&form.changes, false).into_iter().take(MAX_LINES) {
                 // GitHub colours the first character of a line; `!` stands for a change.
                 let line = line.strip_prefix("  ").unwrap_or(&line).to_owned();
                 let marked = line.strip_prefix(['~', '↕']).map_or(line.clone(), |rest| format!("!{rest}"));
                 let _infallible = writeln!(text, "{marked}");
+            }
+            if form.changes.len() > MAX_LINES {
+                let _infallible = writeln!(text, "… {} changes in all", form.changes.len());
             }
             text += "```\n";
         }

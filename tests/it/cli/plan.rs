@@ -153,6 +153,33 @@ fn a_form_without_questions_is_not_published_and_nothing_is_stored() {
 }
 
 #[test]
+fn a_plan_marks_a_narrower_scale_names_variables_and_shows_no_credential() {
+    let home = answered(LUNCH);
+    let integration = "integrations: [{type: webhook, url: \"https://example.com\", headers: {Authorization: LEAK, X-Team: {env: TEAM_KEY}}}]\n";
+    let shown = plan(
+        &home,
+        &[
+            ("title: How was it?}", "title: How was it?, max: 4}"),
+            ("settings:", &format!("{integration}settings:")),
+        ],
+    );
+    assert!(shown.contains("  + score.max             4  ! 1 answer is above 4\n"), "{shown}");
+    assert!(
+        shown.contains("webhook https://example.com, with TEAM_KEY\n") && !shown.contains("LEAK"),
+        "{shown}"
+    );
+    home.run_with(
+        &[("TEAM_KEY", "team-key-of-a-good-length")],
+        &[&DATA[..], &["apply", "-f", "lunch.yaml"]].concat(),
+    )
+    .expect(0);
+    let changed = fs::read_to_string(home.path().join("lunch.yaml")).unwrap().replace("LEAK", "LEAK2");
+    home.write("lunch.yaml", &changed);
+    let run = run(&home, &["diff", "-f", "lunch.yaml"]).expect(0).stdout;
+    assert!(run.contains("headers.Authorization  secret") && !run.contains("LEAK"), "{run}");
+}
+
+#[test]
 fn moves_are_the_fewest_and_a_page_with_another_title_is_the_same_page() {
     let home = Home::new();
     let question = |id: &str| format!("  - {{id: {id}, type: email, title: T}}\n");
@@ -303,6 +330,8 @@ fn a_renamed_question_keeps_its_answers() {
     run(&home, &["apply", "-f", "lunch.yaml"]).expect(0);
     run(&home, &["diff", "-f", "lunch.yaml", "--exit-code"]).expect(0);
     home.ok(&[&DATA[..], &["submit", "lunch", "mobile=+4917612345679"]].concat());
+    let back = plan(&home, &[]);
+    assert!(back.contains("! answers under mobile are hidden, those under phone return\n"), "{back}");
     let all = home.ok(&[&DATA[..], &["responses", "lunch", "-o", "csv", "--columns", "mobile"]].concat());
     assert_eq!(all, "mobile\n+4917612345679\n\"\"\n+4917612345678\n");
     let found =

@@ -175,6 +175,11 @@ impl Question {
         self.set("description", Some(about).filter(|about| !about.trim().is_empty()));
     }
 
+    /// Whether only whole numbers are answers.
+    pub(super) fn is_integer(&self) -> bool {
+        self.members.iter().any(|(name, value)| name == "integer" && *value == true.into())
+    }
+
     fn text(&self, name: &str) -> &str {
         let member = self.members.iter().find(|(known, _)| known == name);
         member.and_then(|(_, value)| value.as_str()).unwrap_or_default()

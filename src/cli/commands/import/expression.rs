@@ -67,7 +67,10 @@ fn test(text: &str, resolve: Resolve<'_>) -> Result<Logic, String> {
     let test = |operator, value| Ok::<_, String>(Logic::Test(id.clone(), operator, typed(&kind, value)?));
     let items = value.as_array().unwrap_or(std::slice::from_ref(&value)).iter();
     let each = items.map(|item| test(contains, item)).collect::<Result<Vec<_>, _>>();
+    let is_ordered =
+        matches!(kind.as_str(), "number" | "rating" | "opinion_scale" | "date" | "time" | "datetime");
     match operator {
+        "<" | "<=" | ">" | ">=" if !is_ordered => Err(format!("answers of type {kind} have no order")),
         "=" | "==" | "!=" | "<>" if is_list => Err("it compares a whole list".to_owned()),
         "=" | "==" => test("eq", &value),
         "!=" | "<>" => test("ne", &value),

@@ -179,9 +179,14 @@ impl Import {
                     _ => 0,
                 };
                 let value = match number_of(&found[3]) {
-                    None => "today".into(),
+                    None if step == 0 => "today".into(),
+                    None => format!("today{step:+}d").into(),
                     Some(value) if step == 0 => value,
-                    Some(value) => (value.as_number()?.integer()? + step).into(),
+                    // Between two decimals there are others.
+                    Some(value) if is_length || question.is_integer() => {
+                        (value.as_number()?.integer()? + step).into()
+                    }
+                    Some(_) => return None,
                 };
                 Some((name, value))
             });

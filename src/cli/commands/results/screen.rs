@@ -126,6 +126,9 @@ fn percent(count: u64, answered: u64) -> String {
 
 /// Formats a number with at most two decimals.
 fn number(number: f64) -> String {
+    if number.abs() >= 1e15 {
+        return format!("{number:.2e}");
+    }
     format!("{number:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 

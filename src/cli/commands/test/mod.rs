@@ -50,6 +50,12 @@ impl Run for Test {
     const COLUMNS: Columns = Columns::Fixed(&["file", "passed", "failed", "tests", "conditions"]);
 
     async fn run(self, session: &Session) -> Result<(), CliError> {
+        // `--junit forms/*.yaml` would replace the first form.
+        let is_xml = |path: &PathBuf| path.extension().is_some_and(|name| name.eq_ignore_ascii_case("xml"));
+        if let Some(path) = self.junit.as_ref().filter(|path| !is_xml(path)) {
+            let message = format!("--junit needs the name of an .xml file, found {}", path.display());
+            return Err(CliError::usage(message));
+        }
         let mut paths: Vec<PathBuf> = Vec::new();
         for file in document::files(&self.files)? {
             let path = document::tested_form(&file).unwrap_or(file);

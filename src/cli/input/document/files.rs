@@ -45,7 +45,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CliError> {
         match (name.starts_with('.'), is_folder) {
             (true, _) => {}
             (false, true) => walk(&path, files)?,
-            (false, false) if is_form_file(&name) => files.push(path),
+            (false, false) if is_form_file(&name) && path.is_file() => files.push(path),
             (false, false) => {}
         }
     }
