@@ -63,9 +63,7 @@ impl Run for Apply {
         if plan.has_changes() {
             session.output.status_lines(&plan.text(false));
         }
-        if self.files.iter().any(|file| file.is_dir()) {
-            report_unmanaged(session, &plan);
-        }
+        report_unmanaged(session, &self.files, &plan);
         let options = ApplyOptions { allow_breaking: self.allow_breaking, dry_run: self.dry_run };
         apply_plan(session, &plan, options).await
     }

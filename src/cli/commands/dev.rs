@@ -172,6 +172,9 @@ impl<'a> Preview<'a> {
     async fn apply(&mut self, mut document: Document) -> Result<(), CliError> {
         document.set_state(FormState::Published);
         document.value.set(&["settings", "public"], true.into());
+        if !self.command.deliver && self.form.is_none() && document.value.get("integrations").is_some() {
+            self.session.output.status("integrations send nothing without --deliver");
+        }
         if !self.command.deliver {
             document.value.remove(&["integrations"]);
             document.value.remove(&["notifications"]);

@@ -9,8 +9,6 @@ use crate::cli::commands::report_format::ReportFormat;
 use crate::cli::commands::{CliError, Columns, Run, Session};
 use crate::cli::input::document::FormState;
 use crate::cli::output::Format;
-use crate::cli::output::humanize::count_noun;
-use crate::cli::output::visible;
 use crate::cli::plan::Plan;
 
 /// Show what `forms apply` would change
@@ -62,12 +60,13 @@ impl Run for Diff {
         let documents = read_forms(session, &self.files).await?;
         let plan = plan_forms(session, &session.client().await?, documents, self.state()).await?;
         match self.format {
-            Some(ReportFormat::Github) => session.output.data(&plan.markdown())?,
+            Some(ReportFormat::Github) => {
+                let line = plan.without_file().map(|line| format!("\n{line}\n")).unwrap_or_default();
+                session.output.data(&(plan.markdown() + &line))?;
+            }
             _ => session.output.object(&plan.to_json(), || plan.text(session.output.stdout_has_colour()))?,
         }
-        if self.files.iter().any(|file| file.is_dir()) {
-            report_unmanaged(session, &plan);
-        }
+        report_unmanaged(session, &self.files, &plan);
         if self.exit_code && plan.has_changes() { Err(CliError::FormsDiffer) } else { Ok(()) }
     }
 }
@@ -78,15 +77,8 @@ impl Diff {
     }
 }
 
-/// Lists the forms of the server that are in no file.
-pub(super) fn report_unmanaged(session: &Session, plan: &Plan) {
-    let name = |form: &serde_json::Value| {
-        let name = form["slug"].as_str().or_else(|| form["id"].as_str());
-        visible(name.unwrap_or_default())
-    };
-    let names: Vec<_> = plan.unmanaged.iter().map(name).collect();
-    if !names.is_empty() {
-        let count = count_noun(names.len(), "form");
-        session.output.status(&format!("{count} without a file: {}", names.join(", ")));
-    }
+/// Reports the forms of the server that are in no file, if a folder was named: all forms were meant then.
+pub(super) fn report_unmanaged(session: &Session, files: &[PathBuf], plan: &Plan) {
+    let without_file = plan.without_file().filter(|_| files.iter().any(|file| file.is_dir()));
+    without_file.iter().for_each(|line| session.output.status(line));
 }

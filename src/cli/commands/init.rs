@@ -63,9 +63,13 @@ impl Run for Init {
             };
         };
         let shown = file.display().to_string();
+        let unwritable =
+            |error: std::io::Error| CliError::usage(format!("cannot write {shown}: {}", reason(&error)));
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder.map_or(Ok(()), std::fs::create_dir_all).map_err(unwritable)?;
         let written = OpenOptions::new().write(true).create_new(true).open(file);
         let written = written.and_then(|mut written| written.write_all(text.as_bytes()));
-        written.map_err(|error| CliError::usage(format!("cannot write {shown}: {}", reason(&error))))?;
+        written.map_err(unwritable)?;
         let schema = file.with_file_name(SCHEMA);
         let mut saved = OutputFile::create(&schema)?;
         let saved = saved.write_all(format!("{:#}\n", form_file()).as_bytes()).and_then(|()| saved.save());

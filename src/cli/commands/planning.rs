@@ -12,6 +12,7 @@ use crate::cli::commands::{CliError, Columns, Session, read_input};
 use crate::cli::input::document::{self, Document, FormState};
 use crate::cli::input::prompt::ConfirmBy;
 use crate::cli::output::diagnostics::{Diagnostic, Report};
+use crate::cli::output::exit::Exit;
 use crate::cli::output::visible;
 use crate::cli::plan::{Action, Base, FormPlan, Plan};
 use crate::client::{Client, FormQuery, MAX_PAGE};
@@ -59,7 +60,11 @@ pub(super) async fn plan_forms(
     for document in documents {
         let file = document.file.clone();
         let planned = plan_form(client, document, state).await;
-        batch.record(&file, planned.map(|plan| forms.push(plan)))?;
+        // The others would fail, too.
+        match planned {
+            Err(error) if matches!(error.exit(), Exit::Unavailable | Exit::NotAllowed) => return Err(error),
+            planned => batch.record(&file, planned.map(|plan| forms.push(plan)))?,
+        }
     }
     batch.finish_with_worst()?;
     let unmanaged = unmanaged_forms(client, &forms).await?;

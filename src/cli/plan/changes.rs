@@ -179,7 +179,7 @@ impl Changes {
             for change in &mut self.0[from..] {
                 let is_gone = matches!(change.operation, Operation::Remove | Operation::Rename);
                 match (name, LISTS.iter().find(|list| **list == name)) {
-                    ("type", _) => change.touch(Class::Retypes, all_answers(old)),
+                    ("type", _) if !is_wider(old, new) => change.touch(Class::Retypes, all_answers(old)),
                     ("max" | "min", _) => change.touch_range(old, new),
                     ("was", _) if is_gone => change.touch(Class::Hides, all_answers(old)),
                     (_, Some(list)) if is_gone => change.touch_value(old, list),
@@ -326,6 +326,15 @@ fn describe_question(question: &Value) -> String {
 /// Whether `value` is an object that is compared by member. A secret is not: it is shown as a whole.
 fn has_members(value: &Value) -> bool {
     matches!(value, Value::Object(_)) && value.get("env").or_else(|| value.get("set")).is_none()
+}
+
+/// Whether `new` is of a type that takes every answer to `old`, both being texts.
+fn is_wider(old: &Value, new: &Value) -> bool {
+    let kind = |question: &Value| {
+        question.get("type").and_then(Value::as_str).map(str::to_owned).unwrap_or_default()
+    };
+    let is_text = ["short_text", "email", "url", "phone"].contains(&&*kind(old));
+    kind(new) == "long_text" && is_text
 }
 
 /// The lists of a question whose items have names.

@@ -105,6 +105,14 @@ impl Plan {
         text
     }
 
+    /// Returns which forms of the server are in no file; `None` if all are.
+    pub fn without_file(&self) -> Option<String> {
+        let name = |form: &Json| visible(form["slug"].as_str().or(form["id"].as_str()).unwrap_or_default());
+        let names: Vec<_> = self.unmanaged.iter().map(name).collect();
+        let count = count_noun(names.len(), "form");
+        (!names.is_empty()).then(|| format!("{count} without a file: {}", names.join(", ")))
+    }
+
     /// Returns what happens: `1 to create, 2 to change, 3 unchanged on https://forms.example.com`.
     pub fn summary(&self) -> String {
         let count = |action| self.forms.iter().filter(|form| form.action() == action).count();
@@ -116,7 +124,9 @@ impl Plan {
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        format!("{} on {}", parts.join(", "), visible(&self.target))
+        let retypes = self.forms.iter().any(FormPlan::retypes);
+        let needs = if retypes { "; apply needs --allow-breaking" } else { "" };
+        format!("{} on {}{needs}", parts.join(", "), visible(&self.target))
     }
 
     /// Returns the plan for programs.

@@ -62,7 +62,7 @@ impl Run for Results {
             let summary = client.get_summary(&form, &query).await;
             let summary = summary
                 .map_err(|error| filter::in_flags(error.into(), &query.answers, &questions, &asked.title))?;
-            let screen = || screen::draw(&summary, output.stdout_has_colour());
+            let screen = || screen::draw(&summary, output.stdout_has_colour(), !query.is_empty());
             if !watch {
                 return output.object(&summary, screen);
             }

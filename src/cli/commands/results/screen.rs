@@ -17,10 +17,15 @@ const MAX_ROWS: usize = 12;
 const MAX_TEXTS: usize = 3;
 
 /// Draws the summary, with bold titles if `colour`.
-pub(super) fn draw(FormSummary { title, status, summary, .. }: &FormSummary, colour: bool) -> String {
+pub(super) fn draw(
+    FormSummary { title, status, summary, .. }: &FormSummary,
+    colour: bool,
+    is_filtered: bool,
+) -> String {
     let count = summary.totals.responses;
-    let mut text =
-        title_line(title, &visible(&format!("{status}   {}", count_noun(count, "answer"))), colour);
+    let matching = if is_filtered { " that match" } else { "" };
+    let about = format!("{status}   {}{matching}", count_noun(count, "answer"));
+    let mut text = title_line(title, &visible(&about), colour);
     text += &timeline(&summary.timeline, "");
     for question in summary.questions.iter().filter(|_| count > 0) {
         let QuestionSummary { id, title, answered, skipped, .. } = question;
