@@ -1,15 +1,15 @@
 //! Events, recorded in the transaction that causes them, with the deliveries that they cause.
 
 use super::transaction::Tx;
-use super::{Context, counters, delivery_rows, submissions};
+use super::{counters, delivery_rows, submissions};
 use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, EventType, Subject};
 use crate::domain::submission::Submission;
-use crate::id::{DeliveryTarget, EventId, FormRef, IntegrationId, SubmissionId, WorkspaceId};
-use crate::store::json::{from_json, to_text};
+use crate::id::{DeliveryTarget, EventId, FormId, FormRef, IntegrationId, SubmissionId, WorkspaceId};
+use crate::store::json::to_text;
 use crate::store::{LoadedDelivery, Result};
 
 /// Records that `submissions` were completed, in this order. Their events are made from the submissions.
@@ -27,7 +27,6 @@ pub(super) async fn record_completed(tx: &Tx, form: &Form, submissions: &[Submis
 /// Records another event of `form`, with a snapshot, if an integration other than `except` subscribes to it.
 pub(super) async fn record(
     tx: &Tx,
-    context: &Context,
     form: &Form,
     (event_type, subject): (EventType, Subject),
     except: Option<IntegrationId>,
@@ -38,11 +37,16 @@ pub(super) async fn record(
         return Ok(());
     }
     let sequence = counters::next_events(tx, form.id, 1).await?;
-    let id = EventId::draw(now.millis(), &*context.random);
+    let id = EventId::draw(now.millis(), &*tx.context.random);
     let event = Event { id, event_type, at: now, sequence, form: form.id, subject };
-    let sql = "INSERT INTO events (form, id, submission, data) VALUES ($1, $2, $3, $4)";
-    tx.execute(sql, &[&form.id, &id, &event.submission(), &to_text(&event)?]).await?;
+    insert(tx, form.id, &event, "").await?;
     insert_deliveries(tx, form, [Delivery::of_event(&event)], &subscribers).await
+}
+
+/// Inserts an event; `conflict` says what to do if there is one with its id.
+pub(super) async fn insert(tx: &Tx, form: FormId, event: &Event, conflict: &str) -> Result<()> {
+    let sql = format!("INSERT INTO events (form, id, submission, data) VALUES ($1, $2, $3, $4) {conflict}");
+    tx.execute(&sql, &[&form, &event.id, &event.submission(), &to_text(event)?]).await.map(drop)
 }
 
 /// Inserts a copy of each of `deliveries` for each address of `subscribers`.
@@ -119,10 +123,9 @@ pub(super) async fn load(tx: &Tx, delivery: &Delivery) -> Result<LoadedDelivery>
     Ok(LoadedDelivery { delivery: delivery.clone(), event, is_in_trash, body })
 }
 
-async fn read_snapshot(tx: &Tx, delivery: &Delivery) -> Result<Option<Event>> {
+pub(super) async fn read_snapshot(tx: &Tx, delivery: &Delivery) -> Result<Option<Event>> {
     let sql = "SELECT data FROM events WHERE form = $1 AND id = $2";
-    let row = tx.query_opt(sql, &[&delivery.form, &delivery.event]).await?;
-    row.map(|row| from_json("an event", row.get::<_, &str>(0).as_bytes())).transpose()
+    tx.find_json("an event", sql, &[&delivery.form, &delivery.event]).await
 }
 
 async fn read_completed(tx: &Tx, delivery: &Delivery) -> Result<(Option<Event>, bool)> {

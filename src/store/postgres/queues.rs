@@ -3,19 +3,27 @@
 use tokio_postgres::Row;
 
 use super::PostgresStore;
-use super::delivery_rows::{self, number, select};
-use super::transaction::Tx;
+use super::delivery_rows::{self, number};
+use super::transaction::{Params, Tx};
+use super::values::json;
 use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::id::{FormId, IntegrationId};
-use crate::store::json::{from_json, to_text};
+use crate::store::json::to_text;
 use crate::store::queue::{QueueClass, Revival, StoredQueue};
 use crate::store::{QueueId, Result};
 
 /// Deliveries that are changed in one transaction.
 pub(super) const BATCH: i64 = 200;
+
+/// The deliveries of a row of `queues`.
+pub(super) const OF_QUEUE: &str =
+    "deliveries.form = queues.form AND deliveries.integration = queues.integration";
+
+/// What a [`StoredQueue`] is called in an error.
+const STATE: &str = "the state of a queue";
 
 /// Creates the queues of integrations that are not among `earlier` ones, and records which of those were removed.
 pub(super) async fn create(tx: &Tx, form: &Form, earlier: &[Integration]) -> Result<()> {
@@ -50,15 +58,13 @@ pub(super) async fn resume(
 
 pub(super) async fn read(tx: &Tx, form: FormId, integration: IntegrationId) -> Result<StoredQueue> {
     let sql = "SELECT data FROM queues WHERE form = $1 AND integration = $2";
-    let row = tx.query_opt(sql, &[&form, &integration]).await?;
-    Ok(row.map(|row| decode(&row, 0)).transpose()?.unwrap_or_default())
+    Ok(tx.find_json(STATE, sql, &[&form, &integration]).await?.unwrap_or_default())
 }
 
 /// Locks a queue, after the deliveries that are locked with it.
 pub(super) async fn lock(tx: &Tx, form: FormId, integration: IntegrationId) -> Result<StoredQueue> {
     let sql = "SELECT data FROM queues WHERE form = $1 AND integration = $2 FOR UPDATE";
-    let row = tx.query_opt(sql, &[&form, &integration]).await?;
-    Ok(row.map(|row| decode(&row, 0)).transpose()?.unwrap_or_default())
+    Ok(tx.find_json(STATE, sql, &[&form, &integration]).await?.unwrap_or_default())
 }
 
 /// Writes a locked queue.
@@ -73,7 +79,7 @@ pub(super) async fn put(
 }
 
 pub(super) fn decode(row: &Row, column: usize) -> Result<StoredQueue> {
-    from_json("the state of a queue", row.get::<_, &str>(column).as_bytes())
+    json(STATE, row, column)
 }
 
 /// Reads the id of a queue from the columns `workspace`, `form` and `integration`, which come first.
@@ -86,7 +92,7 @@ impl PostgresStore {
     /// store is opened and once an hour.
     pub(super) fn resume_queues(&self) {
         let store = self.clone();
-        self.background(async move {
+        self.context.tasks.spawn(async move {
             let sql = "SELECT workspace, form, integration, data, removed_at IS NOT NULL FROM queues";
             for row in store.scan(|tx| async move { tx.query(sql, &[]).await }).await? {
                 if row.get(4) {
@@ -102,7 +108,7 @@ impl PostgresStore {
     /// Cancels what waits in the queue of a removed integration, in the background.
     pub(super) fn drop_queue(&self, queue: QueueId) {
         let store = self.clone();
-        self.background(async move {
+        self.context.tasks.spawn(async move {
             while store.write(|tx| async move { cancel_batch(&tx, queue).await }).await? {}
             Ok(())
         });
@@ -111,9 +117,9 @@ impl PostgresStore {
     /// Revives deliveries in the background. Has no effect once that is done.
     pub(super) fn continue_revival(&self, queue: QueueId) {
         let store = self.clone();
-        self.background(async move {
+        self.context.tasks.spawn(async move {
             while store.write(|tx| async move { revive_batch(&tx, queue).await }).await? {
-                store.context.wake();
+                store.context.due.wake();
             }
             Ok(())
         });
@@ -127,12 +133,9 @@ async fn cancel_batch(tx: &Tx, queue: QueueId) -> Result<bool> {
         return Ok(false);
     };
     let at: Timestamp = removed.get(0);
-    let sql = select(
-        "deliveries WHERE form = $1 AND integration = $2 AND class < 3
-         ORDER BY event, target LIMIT $3 FOR UPDATE",
-    );
-    let rows = tx.query(&sql, &[&queue.form, &queue.integration, &BATCH]).await?;
-    let waiting = rows.iter().map(delivery_rows::decode).collect::<Result<Vec<_>>>()?;
+    let rest = "deliveries WHERE form = $1 AND integration = $2 AND class < 3
+                ORDER BY event, target LIMIT $3 FOR UPDATE";
+    let waiting = delivery_rows::query(tx, rest, &[&queue.form, &queue.integration, &BATCH]).await?;
     let cancel = |delivery: &Delivery| delivery.ended(DeliveryStatus::Canceled, at);
     delivery_rows::change(tx, queue.workspace, &waiting, cancel).await?;
     Ok(!waiting.is_empty())
@@ -142,13 +145,11 @@ async fn cancel_batch(tx: &Tx, queue: QueueId) -> Result<bool> {
 async fn revive_batch(tx: &Tx, queue: QueueId) -> Result<bool> {
     let QueueId { workspace, form, integration } = queue;
     let Some(Revival { since, until }) = read(tx, form, integration).await?.revival else { return Ok(false) };
-    let sql = select(
-        "deliveries WHERE form = $1 AND integration = $2 AND class = $3 AND at >= $4 AND at <= $5
-         ORDER BY at, event, target LIMIT $6 FOR UPDATE",
-    );
-    let dead = number(QueueClass::Dead);
-    let rows = tx.query(&sql, &[&form, &integration, &dead, &since, &until, &BATCH]).await?;
-    let dead = rows.iter().map(delivery_rows::decode).collect::<Result<Vec<_>>>()?;
+    let rest = "deliveries WHERE form = $1 AND integration = $2 AND class = $3 AND at >= $4 AND at <= $5
+                ORDER BY at, event, target LIMIT $6 FOR UPDATE";
+    let class = number(QueueClass::Dead);
+    let params: Params<'_> = &[&form, &integration, &class, &since, &until, &BATCH];
+    let dead = delivery_rows::query(tx, rest, params).await?;
     delivery_rows::change(tx, workspace, &dead, |delivery| delivery.restarted(until, 0)).await?;
     if dead.is_empty() {
         let state = lock(tx, form, integration).await?;

@@ -1,13 +1,12 @@
 //! The search for all that a form has of someone: live and trashed submissions, and states that edits have replaced.
 
 use super::PostgresStore;
+use super::forms::read_version;
 use super::submission_search::{Place, SubmissionSearch};
-use super::transaction::Tx;
-use crate::domain::form::StoredVersion;
+
 use crate::domain::submission::FoundIn;
 use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
 use crate::id::{FormId, FormRef, SubmissionId};
-use crate::store::json::from_json;
 use crate::store::search::SearchGoal;
 use crate::store::{Result, StoreError, Traces};
 
@@ -54,11 +53,7 @@ impl PostgresStore {
         version: u32,
         query: SubmissionQuery,
     ) -> Result<Result<SubmissionFilter, Vec<crate::domain::validation::violation::Violation>>> {
-        let sql = "SELECT data FROM form_versions WHERE form = $1 AND number = $2";
-        let read = |tx: Tx| async move { tx.query_opt(sql, &[&form, &i64::from(version)]).await };
-        let missing = || StoreError::Missing(format!("version {version} of {form}"));
-        let row = self.read(read).await?.ok_or_else(missing)?;
-        let stored: StoredVersion = from_json("a version", row.get::<_, &str>(0).as_bytes())?;
+        let stored = self.read(|tx| async move { read_version(&tx, form, version).await }).await?;
         let prepare = move || {
             let version = stored.read().ok_or_else(|| StoreError::Undecodable("a version".to_owned()))?;
             Ok(SubmissionFilter::new(&query, &version.questions))
@@ -78,8 +73,7 @@ impl PostgresStore {
         let mut after = (SubmissionId::ZERO, i64::MIN);
         while traces.len() <= limit {
             let (submission, number) = after;
-            let read = |tx: Tx| async move { tx.query(sql, &[&form, &submission, &number, &STATES]).await };
-            let rows = self.read(read).await?;
+            let rows = self.query(sql, &[&form, &submission, &number, &STATES]).await?;
             for row in &rows {
                 after = (row.get(0), row.get(1));
                 // Of a submission with many replaced states, one counts.
