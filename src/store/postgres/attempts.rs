@@ -79,16 +79,16 @@ pub(super) async fn judge(
     is_locked: bool,
     now: Timestamp,
 ) -> Step<Health> {
-    let (of, id) = (form.id, integration.id);
+    let (id, queue) = (integration.id, form.reference().queue(integration.id));
     let after = |before: &Health| {
         sent.iter().fold(before.clone(), |health, (new, report)| health.after(new, report, now))
     };
-    let before = queues::read(tx, of, id).await?.health;
+    let before = queues::read(tx, queue).await?.health;
     let health = after(&before);
     if is_same(&before, &health) {
         return Ok(health);
     }
-    let state = queues::lock(tx, of, id).await?;
+    let state = queues::lock(tx, queue).await?;
     let before = state.health.clone();
     let state = StoredQueue { health: after(&before), ..state };
     if let Some(reason) = state.health.paused.clone().filter(|_| before.paused.is_none()) {
@@ -98,7 +98,7 @@ pub(super) async fn judge(
         let subject = Subject::Integration { id, name: integration.name.clone(), reason };
         events::record(tx, form, (EventType::IntegrationDisabled, subject), Some(id), now).await?;
     }
-    queues::put(tx, of, id, &state).await?;
+    queues::put(tx, queue, &state).await?;
     Ok(state.health)
 }
 

@@ -1,7 +1,6 @@
 //! Deliveries in the database.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,8 +9,7 @@ use tokio::time::Instant;
 use super::counters::{self, Lock};
 use super::delivery_list::{count, count_all, examine, position, show, start_of};
 use super::delivery_rows::{self, StoredDelivery, last_number, number};
-use super::delivery_upkeep::{bring_batch, prune_batch};
-use super::queues::{BATCH, OF_QUEUE};
+use super::queues::{BATCH, OF_QUEUE, bring_batch, prune_batch};
 use super::transaction::Tx;
 use super::{PostgresStore, attempts, cached_rows, confirmations, events, queues};
 use crate::clock::{DAY_MILLIS, Timestamp};
@@ -19,14 +17,13 @@ use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::health::Health;
 use crate::domain::delivery::lifecycle::ManualChange;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
-use crate::domain::form::Form;
 use crate::id::{DeliveryId, DeliveryTarget, FormRef, IntegrationId, WorkspaceId};
 use crate::store::queue::KEPT_DAYS;
 use crate::store::search::{Found, SearchGoal};
 use crate::store::step::Stop;
 use crate::store::{
     Capacity, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows, FinishedAttempt,
-    LoadedDelivery, Owner, QueueId, QueueTotals, Result, StepResult, TypeStats,
+    FormDelivery, LoadedDelivery, Owner, QueueId, QueueTotals, Result, StatsByType, StepResult, TypeStats,
 };
 
 /// Time after which a search ends early.
@@ -121,7 +118,7 @@ impl Deliveries for PostgresStore {
         &self,
         workspace: WorkspaceId,
         delivery: DeliveryId,
-    ) -> Result<Option<(Arc<Form>, Delivery)>> {
+    ) -> Result<Option<FormDelivery>> {
         self.read(|tx| async move {
             let Some(found) = delivery_rows::find(&tx, workspace, delivery, "").await? else {
                 return Ok(None);
@@ -187,19 +184,15 @@ impl Deliveries for PostgresStore {
                 }
                 let changed = delivery.change(change, integration, now)?;
                 delivery_rows::update(&tx, workspace, &[(changed.clone(), None)]).await?;
-                let queue = queues::read(&tx, form.id, changed.target.integration).await?;
-                Ok(changed.shown(&form, &queue.health))
+                let state = queues::read(&tx, form.reference().queue(changed.target.integration)).await?;
+                Ok(changed.shown(&form, &state.health))
             })
             .await?;
         self.context.due.wake();
         Ok(changed)
     }
 
-    async fn delivery_stats(
-        &self,
-        workspace: WorkspaceId,
-        now: Timestamp,
-    ) -> Result<Vec<(&'static str, TypeStats)>> {
+    async fn delivery_stats(&self, workspace: WorkspaceId, now: Timestamp) -> Result<StatsByType> {
         let (rows, forms) = self.scan(|tx| async move { count_all(&tx, workspace, now).await }).await?;
         let mut collected = BTreeMap::<&'static str, TypeStats>::new();
         for (row, form) in rows.iter().zip(forms) {

@@ -14,19 +14,19 @@ use crate::domain::delivery::health::Health;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::id::{DeliveryTarget, EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
-use crate::store::{DeliveryFilter, Result};
+use crate::store::{DeliveryFilter, FormDelivery, Result};
 
 const HOUR_MILLIS: i64 = 3_600_000;
 
 /// A row of a search: its position, and the delivery if it matches.
-type Examined = (Vec<u8>, Option<(Arc<Form>, Delivery)>);
+type Examined = (Vec<u8>, Option<FormDelivery>);
 
 /// Returns deliveries of a workspace as readers are shown them, with their forms; `None` of a form that is gone.
 pub(super) async fn show(
     tx: &Tx,
     workspace: WorkspaceId,
     stored: Vec<StoredDelivery>,
-) -> Result<Vec<Option<(Arc<Form>, Delivery)>>> {
+) -> Result<Vec<Option<FormDelivery>>> {
     let refs: Vec<_> = stored.iter().map(|stored| workspace.form(stored.delivery.form)).collect();
     let mut ids: Vec<_> = refs.iter().map(|form| form.id).collect();
     ids.sort_unstable();

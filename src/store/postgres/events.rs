@@ -5,10 +5,9 @@ use super::{counters, delivery_rows, submissions};
 use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
-use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, EventType, Subject};
 use crate::domain::submission::Submission;
-use crate::id::{DeliveryTarget, EventId, FormId, FormRef, IntegrationId, SubmissionId, WorkspaceId};
+use crate::id::{EventId, FormId, FormRef, IntegrationId, SubmissionId, WorkspaceId};
 use crate::store::json::to_text;
 use crate::store::{LoadedDelivery, Result};
 
@@ -20,8 +19,8 @@ pub(super) async fn record_completed(tx: &Tx, form: &Form, submissions: &[Submis
     }
     let first = counters::next_events(tx, form.id, submissions.len()).await?;
     let completed = (first..).zip(submissions);
-    let new = completed.map(|(sequence, id)| Delivery::of_completed(form.id, *id, sequence));
-    insert_deliveries(tx, form, new, &subscribers).await
+    let new = |(sequence, id): (_, &_)| Delivery::of_completed(form.id, *id, sequence).copies(&subscribers);
+    delivery_rows::insert(tx, form.workspace, form.id, &completed.flat_map(new).collect::<Vec<_>>()).await
 }
 
 /// Records another event of `form`, with a snapshot, if an integration other than `except` subscribes to it.
@@ -40,32 +39,14 @@ pub(super) async fn record(
     let id = EventId::draw(now.millis(), &*tx.context.random);
     let event = Event { id, event_type, at: now, sequence, form: form.id, subject };
     insert(tx, form.id, &event, "").await?;
-    insert_deliveries(tx, form, [Delivery::of_event(&event)], &subscribers).await
+    let new = Delivery::of_event(&event).copies(&subscribers);
+    delivery_rows::insert(tx, form.workspace, form.id, &new).await
 }
 
 /// Inserts an event; `conflict` says what to do if there is one with its id.
 pub(super) async fn insert(tx: &Tx, form: FormId, event: &Event, conflict: &str) -> Result<()> {
     let sql = format!("INSERT INTO events (form, id, submission, data) VALUES ($1, $2, $3, $4) {conflict}");
     tx.execute(&sql, &[&form, &event.id, &event.submission(), &to_text(event)?]).await.map(drop)
-}
-
-/// Inserts a copy of each of `deliveries` for each address of `subscribers`.
-async fn insert_deliveries(
-    tx: &Tx,
-    form: &Form,
-    deliveries: impl IntoIterator<Item = Delivery>,
-    subscribers: &[&Integration],
-) -> Result<()> {
-    let mut new = Vec::new();
-    for delivery in deliveries {
-        for integration in subscribers {
-            for recipient in integration.recipients() {
-                let target = DeliveryTarget { integration: integration.id, recipient };
-                new.push(Delivery { target, in_order: integration.is_in_order(), ..delivery.clone() });
-            }
-        }
-    }
-    delivery_rows::insert(tx, form.workspace, form.id, &new).await
 }
 
 /// Makes the deliveries of a restored submission pending again.
@@ -94,14 +75,7 @@ pub(super) async fn cancel_submission(
         stored.into_iter().partition(|stored| stored.delivery.event_type.is_deletion());
     let deletions: Vec<_> = deletions.iter().map(|stored| stored.delivery.event).collect();
     let events: Vec<_> = canceled.iter().map(|stored| stored.delivery.event).collect();
-    let cancel = |delivery: &Delivery| {
-        let ended = match delivery.status.is_final() {
-            true => delivery.clone(),
-            false => delivery.ended(DeliveryStatus::Canceled, deleted),
-        };
-        Delivery { last_error: None, ..ended }
-    };
-    delivery_rows::change(tx, form.workspace, &canceled, cancel).await?;
+    delivery_rows::change(tx, form.workspace, &canceled, |delivery| delivery.of_erased(deleted)).await?;
     let sql = "UPDATE deliveries SET body = NULL WHERE workspace = $1 AND event = ANY($2::BYTEA[])";
     tx.execute(sql, &[&form.workspace, &events]).await?;
     let sql = "DELETE FROM attempts WHERE form = $1 AND event = ANY($2::BYTEA[])";

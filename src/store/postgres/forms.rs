@@ -11,16 +11,16 @@ use super::{PostgresStore, events, idempotency, purges, queues};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{IdempotencyRecord, Refusal};
 use crate::domain::form::filter::FormFilter;
-use crate::domain::form::{Form, FormStatus, RetiredIds, StoredVersion};
+use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
-use crate::id::{FormId, FormRef, IntegrationId, WorkspaceId};
+use crate::id::{FormId, FormRef, WorkspaceId};
 use crate::store::json::{from_json, to_text};
 use crate::store::search::SearchGoal;
 use crate::store::step::Stop;
 use crate::store::{
-    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, PAGE_BYTES, Page, QueueId, Restored, Result,
-    StepResult, StoreError,
+    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, PAGE_BYTES, Page, Restored, Result, StepResult,
+    StoreError, VersionRows,
 };
 
 /// What a version is called in an error.
@@ -107,7 +107,7 @@ impl Forms for PostgresStore {
         form: FormRef,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<StoredVersion, u32>>> {
+    ) -> Result<Option<VersionRows>> {
         self.read(|session| async move {
             match find(&session, form).await?.filter(is_live) {
                 Some(_) => list_versions(&session, form.id, before, limit).await.map(Some),
@@ -139,16 +139,11 @@ impl Forms for PostgresStore {
                 queues::create(&tx, form, &current.integrations).await?;
                 let mut revived = Vec::new();
                 for integration in &update.resumed {
-                    if queues::resume(&tx, form.id, *integration, update.now).await? {
+                    if queues::resume(&tx, id.queue(*integration), update.now).await? {
                         revived.push(*integration);
                     }
                 }
-                let event = match (current.status, form.status) {
-                    (FormStatus::Draft, FormStatus::Published) => Some(EventType::FormPublished),
-                    (FormStatus::Published, FormStatus::Draft) => Some(EventType::FormUnpublished),
-                    _ => None,
-                };
-                if let Some(event) = event {
+                if let Some(event) = current.status_event(form.status) {
                     let what = (event, Subject::Form);
                     events::record(&tx, form, what, None, form.updated_at).await?;
                 }
@@ -161,10 +156,8 @@ impl Forms for PostgresStore {
             })
             .await?;
         if let StepResult::Done((removed, revived)) = &replaced {
-            let queue =
-                |integration: &IntegrationId| QueueId { workspace, form: id.id, integration: *integration };
-            removed.iter().map(queue).for_each(|queue| self.drop_queue(queue));
-            revived.iter().map(queue).for_each(|queue| self.continue_revival(queue));
+            removed.iter().for_each(|one| self.drop_queue(id.queue(*one)));
+            revived.iter().for_each(|one| self.continue_revival(id.queue(*one)));
             if !update.form.integrations.is_empty() {
                 self.context.due.wake();
             }
@@ -301,12 +294,7 @@ pub(super) async fn insert_version(
 }
 
 /// Lists versions, newest first: their sizes, and then those that a page holds.
-async fn list_versions(
-    tx: &Tx,
-    form: FormId,
-    before: Option<u32>,
-    limit: usize,
-) -> Result<Page<StoredVersion, u32>> {
+async fn list_versions(tx: &Tx, form: FormId, before: Option<u32>, limit: usize) -> Result<VersionRows> {
     let sql = "SELECT number, octet_length(data) FROM form_versions WHERE form = $1 AND number < $2
                ORDER BY number DESC LIMIT $3";
     let before = before.map_or(i64::MAX, i64::from);

@@ -16,7 +16,6 @@ mod counters;
 mod deliveries;
 mod delivery_list;
 mod delivery_rows;
-mod delivery_upkeep;
 mod events;
 mod form_search;
 mod forms;

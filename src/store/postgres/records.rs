@@ -15,7 +15,7 @@ use super::{
 };
 use crate::domain::delivery::Delivery;
 use crate::domain::form::Form;
-use crate::domain::submission::{EditInfo, Submission, SubmissionStatus};
+use crate::domain::submission::{Submission, SubmissionStatus};
 use crate::domain::workspace::ApiKey;
 use crate::id::{FormId, SubmissionId};
 use crate::secret::KeyId;
@@ -144,7 +144,7 @@ async fn read_forms(tx: &Tx, after: &[u8], until: &[u8]) -> Result<Vec<KeyedReco
         let versions = "SELECT data FROM form_versions WHERE form = $1 ORDER BY number";
         let mut states = Vec::new();
         for integration in &form.integrations {
-            states.push((integration.id, queues::read(tx, form.id, integration.id).await?));
+            states.push((integration.id, queues::read(tx, form.reference().queue(integration.id)).await?));
         }
         let retired = row.get::<_, Option<&str>>(2).map(|text| from_json("removed ids", text.as_bytes()));
         let record = FormRecord {
@@ -178,7 +178,11 @@ async fn read_submissions(tx: &Tx, deleted: &str, after: &[u8], until: &[u8]) ->
             "SELECT number, form_version, answers, metadata, edited_at, replaced_at FROM replaced_states
                    WHERE form = $1 AND submission = $2 ORDER BY number";
         let states = tx.query(sql, &[&one.form, &one.id]).await?;
-        history.insert((one.form, one.id), states.iter().map(|row| state(&one, row)).collect());
+        let state = |row: &Row| {
+            let state = submissions::replaced_state(&one, row);
+            StateRecord { number: number(row, 0), state, replaced_at: row.get(5) }
+        };
+        history.insert((one.form, one.id), states.iter().map(state).collect());
     }
     let record = |row: &Row| {
         let submission = submission(row);
@@ -187,22 +191,6 @@ async fn read_submissions(tx: &Tx, deleted: &str, after: &[u8], until: &[u8]) ->
         KeyedRecord { key, record: Record::Submission { submission, history } }
     };
     Ok(rows.iter().map(record).collect())
-}
-
-fn state(of: &Submission, row: &Row) -> StateRecord {
-    let count = number(row, 0);
-    let edited = row.get::<_, Option<_>>(4).map(|at| EditInfo { at, count });
-    let state = Submission {
-        id: of.id,
-        form: of.form,
-        form_version: number(row, 1),
-        status: SubmissionStatus::Completed,
-        answers: row.get::<_, &str>(2).into(),
-        metadata: row.get::<_, Option<&str>>(3).map(Into::into),
-        edited,
-        deleted_at: None,
-    };
-    StateRecord { number: count, state, replaced_at: row.get(5) }
 }
 
 async fn read_deliveries(tx: &Tx, after: &[u8], until: &[u8]) -> Result<Vec<KeyedRecord>> {

@@ -1,8 +1,10 @@
 //! Submissions: load, ask the domain, write.
 
 use async_trait::async_trait;
+use tokio_postgres::Row;
 
 use super::counters::{self, Lock};
+use super::forms::read_version;
 use super::submission_insert::{NewRow, QueuedSubmission, open_form};
 use super::submission_search::{COLUMNS, Place, SubmissionSearch, submission};
 use super::transaction::{Params, Tx};
@@ -14,9 +16,9 @@ use crate::domain::form::admission::{Admission, IdempotencyRecord, Refusal};
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
-use crate::domain::submission::{EditInfo, ReplacedState, Submission, SubmissionStatus};
+use crate::domain::submission::{EditInfo, FoundIn, ReplacedState, Submission, SubmissionStatus};
 use crate::id::{FormId, FormRef, SubmissionId, SubmissionRef};
-use crate::store::search::SearchGoal;
+use crate::store::search::{SearchGoal, prepare_filter};
 use crate::store::step::Stop;
 use crate::store::{
     CheckedEdit, IdempotencyKey, NewBatch, NewSubmission, PAGE_BYTES, Page, Result, StepResult, StoreError,
@@ -177,7 +179,33 @@ impl Submissions for PostgresStore {
         query: SubmissionQuery,
         limit: usize,
     ) -> Result<Option<Traces>> {
-        self.search_traces(form, query, limit).await
+        let Some(found) = self.batchers.forms.ask(form).await? else { return Ok(None) };
+        let version = found.version;
+        let stored = self.read(|tx| async move { read_version(&tx, form.id, version).await }).await?;
+        let filter = match prepare_filter(&self.context.pool, stored, query).await? {
+            Ok(filter) => filter,
+            Err(violations) => return Ok(Some(Err(violations))),
+        };
+        let mut traces = Vec::new();
+        for (place, found_in) in [
+            (Place::Live, FoundIn::Answers),
+            (Place::Trash, FoundIn::Trash),
+            (Place::Quarantine, FoundIn::Trash),
+        ] {
+            let mut after = None;
+            while traces.len() <= limit {
+                let (filter, order) = (filter.clone(), Order::OldestFirst);
+                let search = SubmissionSearch { form: form.id, place, filter, order, after, anywhere: true };
+                let page = self.search_submissions(search, SearchGoal::Page(limit + 1)).await?.into_page();
+                traces.extend(page.rows.iter().map(|one| (one.id, found_in)));
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        self.search_history(form.id, &filter, limit, &mut traces).await?;
+        Ok(Some(Ok(traces)))
     }
 
     async fn edit_submission(&self, checked: CheckedEdit, now: Timestamp) -> Result<StepResult<Submission>> {
@@ -375,21 +403,25 @@ pub(super) async fn find_original(tx: &Tx, form: FormId, id: SubmissionId) -> Re
 
 /// Returns a submission as it was after its first `count` edits, given its current state.
 async fn read_as_of_edit(tx: &Tx, now: Submission, count: u32) -> Result<Submission> {
-    let sql = "SELECT form_version, answers, metadata, edited_at FROM replaced_states
+    let sql = "SELECT number, form_version, answers, metadata, edited_at FROM replaced_states
                WHERE form = $1 AND submission = $2 AND number = $3";
     let row = tx.query_opt(sql, &[&now.form, &now.id, &i64::from(count)]).await?;
-    Ok(match row {
-        Some(row) => Submission {
-            form_version: number(&row, 0),
-            answers: row.get::<_, &str>(1).into(),
-            metadata: row.get::<_, Option<&str>>(2).map(Into::into),
-            edited: row.get::<_, Option<Timestamp>>(3).map(|at| EditInfo { at, count }),
-            status: SubmissionStatus::Completed,
-            deleted_at: None,
-            ..now
-        },
-        None => now,
-    })
+    Ok(row.map_or(now.clone(), |row| replaced_state(&now, &row)))
+}
+
+/// Reads an earlier state of a submission from the columns `number`, `form_version`, `answers`, `metadata` and `edited_at`.
+pub(super) fn replaced_state(of: &Submission, row: &Row) -> Submission {
+    let count = number(row, 0);
+    Submission {
+        id: of.id,
+        form: of.form,
+        form_version: number(row, 1),
+        status: SubmissionStatus::Completed,
+        answers: row.get::<_, &str>(2).into(),
+        metadata: row.get::<_, Option<&str>>(3).map(Into::into),
+        edited: row.get::<_, Option<Timestamp>>(4).map(|at| EditInfo { at, count }),
+        deleted_at: None,
+    }
 }
 
 /// Stops the restoration of a submission that an earlier request has carried out; since then it may have been trashed again,

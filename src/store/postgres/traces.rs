@@ -1,67 +1,16 @@
-//! The search for all that a form has of someone: live and trashed submissions, and states that edits have replaced.
+//! The search for what a form has of someone in the states that edits have replaced.
 
 use super::PostgresStore;
-use super::forms::read_version;
-use super::submission_search::{Place, SubmissionSearch};
-
 use crate::domain::submission::FoundIn;
-use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
-use crate::id::{FormId, FormRef, SubmissionId};
-use crate::store::search::SearchGoal;
-use crate::store::{Result, StoreError, Traces};
+use crate::domain::submission::filter::SubmissionFilter;
+use crate::id::{FormId, SubmissionId};
+use crate::store::Result;
 
 /// Replaced states that are read at once; each may be large.
 const STATES: i64 = 16;
 
 impl PostgresStore {
-    pub(super) async fn search_traces(
-        &self,
-        form: FormRef,
-        query: SubmissionQuery,
-        limit: usize,
-    ) -> Result<Option<Traces>> {
-        let Some(found) = self.batchers.forms.ask(form).await? else { return Ok(None) };
-        let filter = match self.prepare_filter(form.id, found.version, query).await? {
-            Ok(filter) => filter,
-            Err(violations) => return Ok(Some(Err(violations))),
-        };
-        let mut traces = Vec::new();
-        for (place, found_in) in [
-            (Place::Live, FoundIn::Answers),
-            (Place::Trash, FoundIn::Trash),
-            (Place::Quarantine, FoundIn::Trash),
-        ] {
-            let mut after = None;
-            while traces.len() <= limit {
-                let (filter, order) = (filter.clone(), Order::OldestFirst);
-                let search = SubmissionSearch { form: form.id, place, filter, order, after, anywhere: true };
-                let page = self.search_submissions(search, SearchGoal::Page(limit + 1)).await?.into_page();
-                traces.extend(page.rows.iter().map(|one| (one.id, found_in)));
-                after = page.next;
-                if after.is_none() {
-                    break;
-                }
-            }
-        }
-        self.search_history(form.id, &filter, limit, &mut traces).await?;
-        Ok(Some(Ok(traces)))
-    }
-
-    async fn prepare_filter(
-        &self,
-        form: FormId,
-        version: u32,
-        query: SubmissionQuery,
-    ) -> Result<Result<SubmissionFilter, Vec<crate::domain::validation::violation::Violation>>> {
-        let stored = self.read(|tx| async move { read_version(&tx, form, version).await }).await?;
-        let prepare = move || {
-            let version = stored.read().ok_or_else(|| StoreError::Undecodable("a version".to_owned()))?;
-            Ok(SubmissionFilter::new(&query, &version.questions))
-        };
-        self.context.pool.run(prepare).await?
-    }
-
-    async fn search_history(
+    pub(super) async fn search_history(
         &self,
         form: FormId,
         filter: &SubmissionFilter,

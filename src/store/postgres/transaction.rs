@@ -207,14 +207,7 @@ impl Database {
     {
         let mut tries = Tries::new();
         loop {
-            let attempt = async {
-                let session = self.session().await?;
-                session.set_idle(false);
-                let value = work(Arc::clone(&session)).await;
-                session.set_idle(true);
-                value
-            };
-            let interrupted = match timeout_at(tries.deadline, attempt).await {
+            let interrupted = match timeout_at(tries.deadline, self.scan(&work)).await {
                 Ok(Err(error @ StoreError::Interrupted(_))) => error,
                 Ok(done) => return done,
                 Err(_elapsed) => return Err(give_up(None)),
