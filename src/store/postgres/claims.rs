@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use super::delivery_rows::{self, IS_CLAIMED, StoredDelivery, number, select};
+use super::queues::OF_QUEUE;
 use super::transaction::{NOW, Params, Tx};
 use super::{PostgresStore, cached_rows, queues};
 use crate::clock::Timestamp;
@@ -152,9 +153,7 @@ impl PostgresStore {
 async fn waiting_queues(tx: &Tx, now: Timestamp) -> Result<Vec<WaitingQueue>> {
     let first = |class: QueueClass| {
         format!(
-            "coalesce((SELECT due FROM deliveries
-                 WHERE deliveries.form = queues.form AND deliveries.integration = queues.integration
-                     AND class = {} AND NOT {IS_CLAIMED}
+            "coalesce((SELECT due FROM deliveries WHERE {OF_QUEUE} AND class = {} AND NOT {IS_CLAIMED}
                  ORDER BY at, event, target LIMIT 1), $2)",
             number(class)
         )

@@ -406,7 +406,10 @@ async fn read_as_of_edit(tx: &Tx, now: Submission, count: u32) -> Result<Submiss
     let sql = "SELECT number, form_version, answers, metadata, edited_at FROM replaced_states
                WHERE form = $1 AND submission = $2 AND number = $3";
     let row = tx.query_opt(sql, &[&now.form, &now.id, &i64::from(count)]).await?;
-    Ok(row.map_or(now.clone(), |row| replaced_state(&now, &row)))
+    Ok(match row {
+        Some(row) => replaced_state(&now, &row),
+        None => now,
+    })
 }
 
 /// Reads an earlier state of a submission from the columns `number`, `form_version`, `answers`, `metadata` and `edited_at`.
