@@ -1,6 +1,5 @@
 //! Deliveries: listing them, sending them again, canceling them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
@@ -8,15 +7,14 @@ use tokio::time::Instant;
 
 use super::{ApiError, IdempotentRequest, ReplayableBody, Result, Session, integrations, into_result};
 use crate::api::{Code, DeliveryCount, DeliveryDetail, DeliveryList, DeliveryStats, DeliveryTypeStats};
+use crate::domain::delivery::DeliveryStatus;
 use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::lifecycle::ManualChange;
 use crate::domain::delivery::selection::DeliverySelection;
-use crate::domain::delivery::{Delivery, DeliveryStatus};
-use crate::domain::form::Form;
 use crate::domain::form::admission::Refusal;
 use crate::domain::workspace::Scope;
 use crate::id::{DeliveryId, IntegrationId};
-use crate::store::{DeliveryFilter, IdempotentOperation, StepResult};
+use crate::store::{DeliveryFilter, FormDelivery, IdempotentOperation, StepResult};
 
 /// Maximum deliveries that one request changes.
 const MAX_BULK: usize = 10_000;
@@ -70,7 +68,7 @@ impl Session {
     }
 
     /// Finds a delivery that the caller's key may be used for, with its form, which may be in the trash.
-    async fn delivery(&self, id: &str) -> Result<(Arc<Form>, Delivery)> {
+    async fn delivery(&self, id: &str) -> Result<FormDelivery> {
         let found = match id.parse() {
             Ok(id) => self.store.find_delivery(self.caller.workspace, id).await?,
             Err(_) => None,

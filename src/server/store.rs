@@ -1,6 +1,5 @@
 //! The store that the settings name.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,10 +27,6 @@ pub(super) async fn open(
     metrics: &Arc<Metrics>,
     health: watch::Sender<StoreHealth>,
 ) -> Result<Arc<dyn Store>, ServerError> {
-    let data = match &config.store {
-        StoreLocation::Folder(data) => data,
-        StoreLocation::Database(url) => return database::open(url.reveal(), config, pool).await,
-    };
     let [groups, syncs, compactions] = [0; 3].map(|_| Arc::clone(metrics));
     let options = EngineOptions {
         on_group: Arc::new(move |operations| groups.group_operations.observe(operations as f64)),
@@ -45,15 +40,11 @@ pub(super) async fn open(
         EngineEvent::Compacted { .. } => compactions.compactions.inc(),
         _ => {}
     };
-    open_embedded(data, config, options, pool, on_event).await
+    open_as(config, options, pool, on_event).await
 }
 
 /// Opens the store of `config` for the commands of one process.
 pub(super) async fn open_local(config: &Config, pool: CpuPool) -> Result<Arc<dyn Store>, ServerError> {
-    let data = match &config.store {
-        StoreLocation::Folder(data) => data,
-        StoreLocation::Database(url) => return database::open(url.reveal(), config, pool).await,
-    };
     let options = EngineOptions {
         verify_index: false,
         preallocate: false,
@@ -61,7 +52,7 @@ pub(super) async fn open_local(config: &Config, pool: CpuPool) -> Result<Arc<dyn
         erase_after: None,
         ..options(config)
     };
-    open_embedded(data, config, options, pool, |_| ()).await
+    open_as(config, options, pool, |_| ()).await
 }
 
 /// The health of the store of `config` before it is opened.
@@ -77,15 +68,17 @@ pub(super) fn options(config: &Config) -> EngineOptions {
     EngineOptions { min_free: config.min_free, cache_size: config.cache_size, ..EngineOptions::default() }
 }
 
-/// Opens an embedded store on a blocking thread. Its events are logged and passed to `on_event`.
-async fn open_embedded(
-    data: &Path,
+/// Opens a store; an embedded one with `options`, on a blocking thread. Its events are logged and passed to `on_event`.
+async fn open_as(
     config: &Config,
     options: EngineOptions,
     long_reads: CpuPool,
     on_event: impl Fn(&EngineEvent) + Send + Sync + 'static,
 ) -> Result<Arc<dyn Store>, ServerError> {
-    let path = data.to_owned();
+    let path = match &config.store {
+        StoreLocation::Folder(data) => data.clone(),
+        StoreLocation::Database(url) => return database::open(url.reveal(), config, long_reads).await,
+    };
     let report = Arc::new(move |event| {
         log(&event);
         on_event(&event);

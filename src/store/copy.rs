@@ -93,12 +93,11 @@ async fn copy_range(
         copied.count += 1;
         copied.checksum ^= sum;
         if present.remove(&one.key) != Some(sum) {
-            if let Record::Form(of) = &one.record {
-                forms.insert(of.form.id);
-            }
-            if let Record::Submission { submission, .. } = &one.record {
-                forms.insert(submission.form);
-            }
+            forms.extend(match &one.record {
+                Record::Form(of) => Some(of.form.id),
+                Record::Submission { submission, .. } => Some(submission.form),
+                _ => None,
+            });
             changed.push(one);
         }
     }

@@ -29,6 +29,12 @@ pub struct QueueId {
     pub integration: IntegrationId,
 }
 
+impl FormRef {
+    pub(super) fn queue(self, integration: IntegrationId) -> QueueId {
+        QueueId { workspace: self.workspace, form: self.id, integration }
+    }
+}
+
 /// Whoever claims deliveries: one run of the loop that carries them out.
 pub type Owner = u64;
 
@@ -127,8 +133,11 @@ pub struct DeliveryFilter {
     pub until: Option<Timestamp>,
 }
 
-/// A page of deliveries with their forms, which may be in the trash; the position after it is opaque.
-pub type DeliveryRows = Page<(Arc<Form>, Delivery), Vec<u8>>;
+/// A delivery with its form, which may be in the trash.
+pub type FormDelivery = (Arc<Form>, Delivery);
+
+/// A page of deliveries; the position after it is opaque.
+pub type DeliveryRows = Page<FormDelivery, Vec<u8>>;
 
 /// Totals of a queue, for the health of an integration and for statistics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -153,6 +162,9 @@ pub struct TypeStats {
     /// Integrations that are paused because their receivers fail.
     pub paused_integrations: u64,
 }
+
+/// Statistics by the name of the integration's type.
+pub type StatsByType = Vec<(&'static str, TypeStats)>;
 
 /// Whether a confirmation may be sent to a respondent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,12 +221,12 @@ pub trait Deliveries: Send + Sync {
     /// Returns the totals of the queues of all integrations of a form, in their order.
     async fn queue_totals(&self, form: FormRef) -> Result<Vec<QueueTotals>>;
 
-    /// Finds a delivery, with its form, which may be in the trash.
+    /// Finds a delivery.
     async fn find_delivery(
         &self,
         workspace: WorkspaceId,
         delivery: DeliveryId,
-    ) -> Result<Option<(Arc<Form>, Delivery)>>;
+    ) -> Result<Option<FormDelivery>>;
 
     /// Lists the deliveries that match `filter`, newest event first, after the position `after`.
     async fn list_deliveries(
@@ -237,12 +249,8 @@ pub trait Deliveries: Send + Sync {
         now: Timestamp,
     ) -> Result<StepResult<Delivery>>;
 
-    /// Returns statistics of the workspace's deliveries, by the name of the integration's type.
-    async fn delivery_stats(
-        &self,
-        workspace: WorkspaceId,
-        now: Timestamp,
-    ) -> Result<Vec<(&'static str, TypeStats)>>;
+    /// Returns statistics of the workspace's deliveries.
+    async fn delivery_stats(&self, workspace: WorkspaceId, now: Timestamp) -> Result<StatsByType>;
 
     /// Makes the deliveries due that wait longer than their schedule says, because the clock was set back.
     async fn bring_forward(&self, now: Timestamp) -> Result<()>;

@@ -25,13 +25,13 @@ pub use self::sled::salvage::{Salvage, SalvageCount, salvage};
 pub use copy::{CopiedKind, copy, is_copy_of};
 pub use deliveries::{
     AttemptEnd, Capacity, ClaimedBatch, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows,
-    FinishedAttempt, LoadedDelivery, Owner, QueueId, QueueTotals, Room, TypeStats,
+    FinishedAttempt, FormDelivery, LoadedDelivery, Owner, QueueId, QueueTotals, Room, StatsByType, TypeStats,
 };
 pub use error::{Result, StoreError};
 pub use record::{KeyedRecord, RecordKey, RecordKind, Records};
 pub use step::{
     BatchResponse, CheckedEdit, FormRows, FormUpdate, IdempotencyKey, IdempotentOperation, NewBatch, NewForm,
-    NewKey, NewSubmission, NewWorkspace, Page, Restored, StepResult, SubmissionRows, Traces,
+    NewKey, NewSubmission, NewWorkspace, Page, Restored, StepResult, SubmissionRows, Traces, VersionRows,
 };
 
 pub use version_cache::VersionCache;
@@ -43,7 +43,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::clock::Timestamp;
-use crate::domain::form::admission::{IdempotencyRecord, Refusal};
+use crate::domain::form::admission::EarlierRequest;
 use crate::domain::form::filter::FormFilter;
 use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::revision::ExpectedRevision;
@@ -134,7 +134,7 @@ pub trait Forms: Send + Sync {
         form: FormRef,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<StoredVersion, u32>>>;
+    ) -> Result<Option<VersionRows>>;
 
     /// Replaces a form outside the trash, unless it has changed since the update was computed.
     async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<StepResult<()>>;
@@ -317,13 +317,8 @@ pub trait Keys: Send + Sync {
 /// Records of requests with idempotency keys, each kept for 24 hours.
 #[async_trait]
 pub trait Idempotency: Send + Sync {
-    /// Returns the record of an earlier request with this idempotency key, or why the key cannot be reused; `None` if there
-    /// was no such request.
-    async fn find_record(
-        &self,
-        idempotency_key: &IdempotencyKey,
-        now: Timestamp,
-    ) -> Result<Option<Result<IdempotencyRecord, Refusal>>>;
+    /// Returns the record of an earlier request with this idempotency key.
+    async fn find_record(&self, key: &IdempotencyKey, now: Timestamp) -> Result<EarlierRequest>;
 
     /// Records the response, JSON without secrets, to a request that has already been carried out: a repeated request gets
     /// it too. That of a request that changes a form is recorded by [`replace_form`](Forms::replace_form).

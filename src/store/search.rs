@@ -1,6 +1,10 @@
 //! What a search in a list wants and has found, whatever the store.
 
-use super::{PAGE_BYTES, Page};
+use super::{PAGE_BYTES, Page, Result, StoreError};
+use crate::cpu_pool::CpuPool;
+use crate::domain::form::StoredVersion;
+use crate::domain::submission::filter::{SubmissionFilter, SubmissionQuery};
+use crate::domain::validation::violation::Violation;
 
 /// Result wanted from a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +13,19 @@ pub(super) enum SearchGoal {
     Page(usize),
     /// The number of matches.
     Count,
+}
+
+/// Prepares a search by `query` in answers to the questions of `stored`, on `pool`; violations if it does not suit them.
+pub(super) async fn prepare_filter(
+    pool: &CpuPool,
+    stored: StoredVersion,
+    query: SubmissionQuery,
+) -> Result<Result<SubmissionFilter, Vec<Violation>>> {
+    let prepare = move || {
+        let version = stored.read().ok_or_else(|| StoreError::Undecodable("a version".to_owned()))?;
+        Ok(SubmissionFilter::new(&query, &version.questions))
+    };
+    pool.run(prepare).await?
 }
 
 /// What a search has found.

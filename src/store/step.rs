@@ -67,6 +67,9 @@ pub type FormRows = Page<(Arc<Form>, u64), (Timestamp, FormId)>;
 /// A page of submissions.
 pub type SubmissionRows = Page<Submission, SubmissionId>;
 
+/// A page of versions; the position is the number of the last one.
+pub type VersionRows = Page<StoredVersion, u32>;
+
 /// Identity of a request that may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdempotencyKey {

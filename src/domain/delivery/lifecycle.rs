@@ -8,7 +8,7 @@ use crate::domain::form::admission::Refusal;
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, EventType};
 use crate::domain::integration::spec::WriteMode;
-use crate::id::{EventId, FormId, SubmissionId};
+use crate::id::{DeliveryTarget, EventId, FormId, SubmissionId};
 
 /// A change of a delivery by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +97,29 @@ impl Delivery {
             _ => self.clone().pending(now, wait_ms),
         };
         Ok(Self { is_manual: true, ..changed })
+    }
+
+    /// Returns it after its submission was erased: canceled as of its deletion, unless it has ended, and without what a receiver
+    /// has answered.
+    #[must_use]
+    pub fn of_erased(&self, deleted: Timestamp) -> Self {
+        let ended = match self.status.is_final() {
+            true => self.clone(),
+            false => self.ended(DeliveryStatus::Canceled, deleted),
+        };
+        Self { last_error: None, ..ended }
+    }
+
+    /// Returns it as it is owed to each address of `subscribers`.
+    pub fn copies(&self, subscribers: &[&Integration]) -> Vec<Self> {
+        let mut copies = Vec::new();
+        for integration in subscribers {
+            for recipient in integration.recipients() {
+                let target = DeliveryTarget { integration: integration.id, recipient };
+                copies.push(Self { target, in_order: integration.is_in_order(), ..self.clone() });
+            }
+        }
+        copies
     }
 
     #[must_use]

@@ -99,6 +99,10 @@ impl IdempotencyRecord {
     }
 }
 
+/// The record of an earlier request with the same idempotency key, or why the key cannot be reused; `None` if there was no such
+/// request.
+pub type EarlierRequest = Option<Result<IdempotencyRecord, Refusal>>;
+
 /// The decision about a submission that is not refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
@@ -118,7 +122,7 @@ pub fn admit(
     form: &Form,
     responses: u64,
     checked_revision: u64,
-    earlier: Option<Result<IdempotencyRecord, Refusal>>,
+    earlier: EarlierRequest,
     now: Timestamp,
 ) -> Result<Admission, Refusal> {
     if let Some(earlier) = earlier {

@@ -171,6 +171,15 @@ impl Form {
         (form, Version::new(1, now, questions))
     }
 
+    /// The event that a change of its status to `after` is, if any.
+    pub fn status_event(&self, after: FormStatus) -> Option<EventType> {
+        match (self.status, after) {
+            (FormStatus::Draft, FormStatus::Published) => Some(EventType::FormPublished),
+            (FormStatus::Published, FormStatus::Draft) => Some(EventType::FormUnpublished),
+            _ => None,
+        }
+    }
+
     /// Returns the ids of the integrations that an event of this type is owed to.
     pub fn subscribers(&self, event: EventType) -> impl Iterator<Item = &Integration> {
         self.integrations.iter().filter(move |one| one.subscribes(event))

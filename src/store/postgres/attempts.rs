@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::counters::{self, Lock};
 use super::transaction::Tx;
-use super::{Context, PostgresStore, cached_rows, confirmations, delivery_rows, events, queues};
+use super::{confirmations, delivery_rows, events, queues};
 use crate::clock::Timestamp;
 use crate::domain::delivery::Delivery;
-use crate::domain::delivery::attempt::SendReport;
+use crate::domain::delivery::attempt::{Attempt, SendReport};
 use crate::domain::delivery::health::Health;
 use crate::domain::form::Form;
 use crate::domain::integration::Integration;
@@ -15,46 +14,20 @@ use crate::domain::integration::event::{EventType, Subject};
 use crate::store::json::to_text;
 use crate::store::queue::StoredQueue;
 use crate::store::step::{Step, Stop};
-use crate::store::{AttemptEnd, FinishedAttempt, QueueId, Result, StepResult};
+use crate::store::{AttemptEnd, FinishedAttempt, QueueId, Result};
 
 /// Milliseconds within which the time of the last success is not written again: otherwise attempts that succeed at the same
 /// time would wait for each other.
 const SUCCESS_PRECISION: i64 = 1_000;
 
-impl PostgresStore {
-    /// See [`finish`](crate::store::Deliveries::finish).
-    pub(super) async fn finish_attempts(
-        &self,
-        queue: QueueId,
-        finished: &[FinishedAttempt],
-        now: Timestamp,
-    ) -> Result<Health> {
-        let (context, schedule) = (&*self.context, self.retry_schedule.as_deref());
-        // The form is locked before its deliveries, and only for the few attempts that pause the integration.
-        let mut is_locked = false;
-        loop {
-            let step = |tx: Tx| async move {
-                if is_locked {
-                    counters::lock(&tx, queue.form, Lock::Events).await?;
-                }
-                let form = cached_rows::form(&tx, context, queue.workspace.form(queue.form)).await?;
-                let found =
-                    form.as_deref().and_then(|form| Some((form, form.integration(queue.integration)?)));
-                let Some((form, integration)) = found else { return Ok(Health::default()) };
-                let schedule = integration.retry_schedule(schedule);
-                let sent = record(&tx, queue, schedule, finished, now).await?;
-                judge(&tx, context, (form, integration), &sent, is_locked, now).await
-            };
-            if let StepResult::Done(health) = self.step(step).await? {
-                return Ok(health);
-            }
-            is_locked = true;
-        }
-    }
+/// Lists the attempts of a delivery, oldest first.
+pub(super) async fn list(tx: &Tx, of: &Delivery) -> Result<Vec<Attempt>> {
+    let sql = "SELECT data FROM attempts WHERE form = $1 AND event = $2 AND target = $3 ORDER BY number";
+    tx.list_json("an attempt", sql, &[&of.form, &of.event, &of.target]).await
 }
 
 /// Records the ends of attempts in their deliveries and in the log. Returns the deliveries that were sent, as they are now.
-async fn record<'a>(
+pub(super) async fn record<'a>(
     tx: &Tx,
     queue: QueueId,
     schedule: &[i64],
@@ -99,24 +72,23 @@ async fn record<'a>(
 }
 
 /// Applies the outcomes of attempts to the health of an integration. If that pauses it, the form has to be locked.
-async fn judge(
+pub(super) async fn judge(
     tx: &Tx,
-    context: &Context,
     (form, integration): (&Form, &Integration),
     sent: &[(Delivery, &SendReport)],
     is_locked: bool,
     now: Timestamp,
 ) -> Step<Health> {
-    let (of, id) = (form.id, integration.id);
+    let (id, queue) = (integration.id, form.reference().queue(integration.id));
     let after = |before: &Health| {
         sent.iter().fold(before.clone(), |health, (new, report)| health.after(new, report, now))
     };
-    let before = queues::read(tx, of, id).await?.health;
+    let before = queues::read(tx, queue).await?.health;
     let health = after(&before);
     if is_same(&before, &health) {
         return Ok(health);
     }
-    let state = queues::lock(tx, of, id).await?;
+    let state = queues::lock(tx, queue).await?;
     let before = state.health.clone();
     let state = StoredQueue { health: after(&before), ..state };
     if let Some(reason) = state.health.paused.clone().filter(|_| before.paused.is_none()) {
@@ -124,9 +96,9 @@ async fn judge(
             return Err(Stop::Recheck);
         }
         let subject = Subject::Integration { id, name: integration.name.clone(), reason };
-        events::record(tx, context, form, (EventType::IntegrationDisabled, subject), Some(id), now).await?;
+        events::record(tx, form, (EventType::IntegrationDisabled, subject), Some(id), now).await?;
     }
-    queues::put(tx, of, id, &state).await?;
+    queues::put(tx, queue, &state).await?;
     Ok(state.health)
 }
 

@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
+use super::Database;
 use crate::store::{Result, StoreError};
 
 /// Requests that may wait.
@@ -26,10 +27,15 @@ pub(super) struct Batcher<Q, A> {
 impl<Q: Send + 'static, A: Send + 'static> Batcher<Q, A> {
     /// Starts a task that answers with `answer`, in the order of the requests, until the batcher is dropped. `size` is about the
     /// bytes of a request.
-    pub(super) fn new<F>(size: fn(&Q) -> usize, answer: impl Fn(Vec<Q>) -> F + Send + 'static) -> Self
+    pub(super) fn new<F>(
+        database: &Database,
+        size: fn(&Q) -> usize,
+        answer: fn(Database, Vec<Q>) -> F,
+    ) -> Self
     where
-        F: Future<Output = Result<Vec<A>>> + Send,
+        F: Future<Output = Result<Vec<A>>> + Send + 'static,
     {
+        let database = database.clone();
         let (queue, mut waiting) = mpsc::channel::<Queued<Q, A>>(QUEUED);
         tokio::spawn(async move {
             while let Some(first) = waiting.recv().await {
@@ -41,7 +47,7 @@ impl<Q: Send + 'static, A: Send + 'static> Batcher<Q, A> {
                     batch.push(next);
                 }
                 let (requests, senders): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-                let answers = AssertUnwindSafe(answer(requests)).catch_unwind().await;
+                let answers = AssertUnwindSafe(answer(database.clone(), requests)).catch_unwind().await;
                 send(answers.unwrap_or_else(|_panic| Err(panicked())), senders);
             }
         });

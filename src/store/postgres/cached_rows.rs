@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quick_cache::sync::Cache;
 
-use super::Context;
+use super::Database;
 use super::transaction::Tx;
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
@@ -32,9 +32,21 @@ impl Default for CachedRows {
     }
 }
 
+impl Database {
+    pub(super) async fn read_forms(self, wanted: Vec<FormRef>) -> Result<Vec<Option<Arc<Form>>>> {
+        let wanted = &wanted;
+        self.read(|tx| async move { forms(&tx, wanted).await }).await
+    }
+
+    pub(super) async fn read_keys(self, ids: Vec<KeyId>) -> Result<Vec<Option<Arc<ApiKey>>>> {
+        let ids = &ids;
+        self.read(|tx| async move { keys(&tx, ids).await }).await
+    }
+}
+
 /// Reads forms, in the trash or not, in the order of `forms`.
-pub(super) async fn forms(tx: &Tx, context: &Context, forms: &[FormRef]) -> Result<Vec<Option<Arc<Form>>>> {
-    let cache = &context.cached.forms;
+pub(super) async fn forms(tx: &Tx, forms: &[FormRef]) -> Result<Vec<Option<Arc<Form>>>> {
+    let cache = &tx.context.cached.forms;
     let mut known = HashMap::new();
     for form in forms {
         known.insert(form.id, cache.get(&form.id));
@@ -65,21 +77,21 @@ pub(super) async fn forms(tx: &Tx, context: &Context, forms: &[FormRef]) -> Resu
 }
 
 /// Reads a form, in the trash or not.
-pub(super) async fn form(tx: &Tx, context: &Context, form: FormRef) -> Result<Option<Arc<Form>>> {
-    Ok(forms(tx, context, &[form]).await?.pop().flatten())
+pub(super) async fn form(tx: &Tx, form: FormRef) -> Result<Option<Arc<Form>>> {
+    Ok(forms(tx, &[form]).await?.pop().flatten())
 }
 
 /// Returns a form as it probably is: as it was when this process read it last, or as it is now.
-pub(super) async fn expected_form(tx: &Tx, context: &Context, wanted: FormRef) -> Result<Option<Arc<Form>>> {
-    match context.cached.forms.get(&wanted.id) {
+pub(super) async fn expected_form(tx: &Tx, wanted: FormRef) -> Result<Option<Arc<Form>>> {
+    match tx.context.cached.forms.get(&wanted.id) {
         Some(cached) => Ok(Some(cached)),
-        None => form(tx, context, wanted).await,
+        None => form(tx, wanted).await,
     }
 }
 
 /// Reads keys in the order of `ids`.
-pub(super) async fn keys(tx: &Tx, context: &Context, ids: &[KeyId]) -> Result<Vec<Option<Arc<ApiKey>>>> {
-    let cache = &context.cached.keys;
+pub(super) async fn keys(tx: &Tx, ids: &[KeyId]) -> Result<Vec<Option<Arc<ApiKey>>>> {
+    let cache = &tx.context.cached.keys;
     let mut found = HashMap::new();
     for row in tx.query("SELECT id, data FROM api_keys WHERE id = ANY($1::TEXT[])", &[&ids]).await? {
         let (id, data): (&str, &str) = (row.get(0), row.get(1));

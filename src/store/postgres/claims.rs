@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use super::delivery_rows::{self, IS_CLAIMED, StoredDelivery, number, select};
+use super::queues::OF_QUEUE;
 use super::transaction::{NOW, Params, Tx};
 use super::{PostgresStore, cached_rows, queues};
 use crate::clock::Timestamp;
@@ -100,9 +101,9 @@ impl PostgresStore {
         now: Timestamp,
         capacity: &mut Capacity<'_>,
     ) -> Result<Claims> {
-        let (due, context) = (&self.context.due, &*self.context);
+        let due = &self.context.due;
         let started = Instant::now();
-        let waiting = self.read(|tx| async move { waiting_queues(&tx, context, now).await }).await?;
+        let waiting = self.read(|tx| async move { waiting_queues(&tx, now).await }).await?;
         due.look_ms.store(started.elapsed().as_millis() as u64, Ordering::Relaxed);
         let (mut claims, mut wanted, mut later) = (Claims::default(), Vec::new(), Vec::new());
         for WaitingQueue { id, form, health, due: times } in waiting {
@@ -149,12 +150,10 @@ impl PostgresStore {
 }
 
 /// Returns the queues with deliveries that are due at `now`, the one that waits longest first, and then those that are due next.
-async fn waiting_queues(tx: &Tx, context: &super::Context, now: Timestamp) -> Result<Vec<WaitingQueue>> {
+async fn waiting_queues(tx: &Tx, now: Timestamp) -> Result<Vec<WaitingQueue>> {
     let first = |class: QueueClass| {
         format!(
-            "coalesce((SELECT due FROM deliveries
-                 WHERE deliveries.form = queues.form AND deliveries.integration = queues.integration
-                     AND class = {} AND NOT {IS_CLAIMED}
+            "coalesce((SELECT due FROM deliveries WHERE {OF_QUEUE} AND class = {} AND NOT {IS_CLAIMED}
                  ORDER BY at, event, target LIMIT 1), $2)",
             number(class)
         )
@@ -171,7 +170,7 @@ async fn waiting_queues(tx: &Tx, context: &super::Context, now: Timestamp) -> Re
     );
     let rows = tx.query(&sql, &[&now, &Timestamp::from_millis(i64::MAX)]).await?;
     let forms: Vec<_> = rows.iter().map(queues::id).map(|queue| queue.workspace.form(queue.form)).collect();
-    let forms = cached_rows::forms(tx, context, &forms).await?;
+    let forms = cached_rows::forms(tx, &forms).await?;
     let mut waiting = Vec::new();
     for (row, form) in rows.iter().zip(forms) {
         let id = queues::id(row);

@@ -26,18 +26,17 @@ pub(super) async fn lock(tx: &Tx, form: FormId, lock: Lock) -> Result<()> {
     tx.query(sql, &[&form, &last]).await.map(drop)
 }
 
-/// Creates the counters of a new form.
-pub(super) async fn insert(tx: &Tx, form: FormId) -> Result<()> {
+/// Creates the counters of a new form; `conflict` says what to do if they exist.
+pub(super) async fn insert(tx: &Tx, form: FormId, conflict: &str) -> Result<()> {
     let shards: Vec<i16> = (0..SHARDS).collect();
-    let sql = "INSERT INTO counters (form, shard) SELECT $1, unnest($2::SMALLINT[])";
-    tx.execute(sql, &[&form, &shards]).await.map(drop)
+    let sql = format!("INSERT INTO counters (form, shard) SELECT $1, unnest($2::SMALLINT[]) {conflict}");
+    tx.execute(&sql, &[&form, &shards]).await.map(drop)
 }
 
 /// The number of completed submissions outside the trash.
 pub(super) async fn responses(tx: &Tx, form: FormId) -> Result<u64> {
     let sql = "SELECT coalesce(sum(responses), 0)::BIGINT FROM counters WHERE form = $1";
-    let row = tx.query_opt(sql, &[&form]).await?;
-    Ok(row.and_then(|row| u64::try_from(row.get::<_, i64>(0)).ok()).unwrap_or(0))
+    tx.count(sql, &[&form]).await
 }
 
 /// Adds to the number of completed submissions. The rows of a form may be negative; their sum is not.

@@ -1,25 +1,36 @@
 //! Deliveries in the database.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::time::Instant;
 
-use super::delivery_list::show;
-use super::delivery_rows::{self, StoredDelivery};
-use super::{PostgresStore, cached_rows, confirmations, events, queues};
-use crate::clock::Timestamp;
+use super::counters::{self, Lock};
+use super::delivery_list::{count, count_all, examine, position, show, start_of};
+use super::delivery_rows::{self, StoredDelivery, last_number, number};
+use super::queues::{BATCH, OF_QUEUE, bring_batch, prune_batch};
+use super::transaction::Tx;
+use super::{PostgresStore, attempts, cached_rows, confirmations, events, queues};
+use crate::clock::{DAY_MILLIS, Timestamp};
 use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::health::Health;
 use crate::domain::delivery::lifecycle::ManualChange;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
-use crate::domain::form::Form;
-use crate::id::{DeliveryId, FormRef, WorkspaceId};
-use crate::store::json::from_json;
+use crate::id::{DeliveryId, DeliveryTarget, FormRef, IntegrationId, WorkspaceId};
+use crate::store::queue::KEPT_DAYS;
+use crate::store::search::{Found, SearchGoal};
 use crate::store::step::Stop;
 use crate::store::{
     Capacity, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows, FinishedAttempt,
-    LoadedDelivery, Owner, QueueId, QueueTotals, Result, StepResult, TypeStats,
+    FormDelivery, LoadedDelivery, Owner, QueueId, QueueTotals, Result, StatsByType, StepResult, TypeStats,
 };
+
+/// Time after which a search ends early.
+const MAX_TIME: Duration = Duration::from_secs(2);
+
+/// Rows that are read at once by a search, at least.
+const CHUNK: usize = 200;
 
 #[async_trait]
 impl Deliveries for PostgresStore {
@@ -38,15 +49,34 @@ impl Deliveries for PostgresStore {
         _written: Option<u64>,
         now: Timestamp,
     ) -> Result<Health> {
-        self.finish_attempts(queue, &finished, now).await
+        let (finished, schedule) = (&finished[..], self.retry_schedule.as_deref());
+        // The form is locked before its deliveries, and only for the few attempts that pause the integration.
+        let mut is_locked = false;
+        loop {
+            let step = |tx: Tx| async move {
+                if is_locked {
+                    counters::lock(&tx, queue.form, Lock::Events).await?;
+                }
+                let form = cached_rows::form(&tx, queue.workspace.form(queue.form)).await?;
+                let found =
+                    form.as_deref().and_then(|form| Some((form, form.integration(queue.integration)?)));
+                let Some((form, integration)) = found else { return Ok(Health::default()) };
+                let schedule = integration.retry_schedule(schedule);
+                let sent = attempts::record(&tx, queue, schedule, finished, now).await?;
+                attempts::judge(&tx, (form, integration), &sent, is_locked, now).await
+            };
+            if let StepResult::Done(health) = self.step(step).await? {
+                return Ok(health);
+            }
+            is_locked = true;
+        }
     }
 
     async fn release(&self, owner: Owner) {
         // The owner stays: an attempt that was cut off may have been carried out.
         let sql = "UPDATE deliveries SET leased_until = NULL WHERE owner = $1";
-        let owner = owner.cast_signed();
-        match self.write(|tx| async move { tx.execute(sql, &[&owner]).await }).await {
-            Ok(_) => self.context.wake(),
+        match self.execute(sql, &[&owner.cast_signed()]).await {
+            Ok(_) => self.context.due.wake(),
             Err(error) => tracing::warn!(%error, "deliveries remain claimed for some minutes"),
         }
     }
@@ -66,25 +96,34 @@ impl Deliveries for PostgresStore {
     }
 
     async fn has_integrations(&self) -> Result<bool> {
-        let sql = "SELECT 1 FROM queues LIMIT 1";
-        Ok(self.read(|tx| async move { tx.query_opt(sql, &[]).await }).await?.is_some())
+        Ok(self.query_opt("SELECT 1 FROM queues LIMIT 1", &[]).await?.is_some())
     }
 
     async fn queue_totals(&self, form: FormRef) -> Result<Vec<QueueTotals>> {
-        self.totals(form).await
+        let Some(found) = self.batchers.forms.ask(form).await? else { return Ok(Vec::new()) };
+        let sql = format!(
+            "SELECT integration, data, (SELECT count(*) FROM deliveries WHERE {OF_QUEUE} AND class < 3),
+                 (SELECT count(*) FROM deliveries WHERE {OF_QUEUE} AND class = 3)
+             FROM queues WHERE form = $1"
+        );
+        let mut totals = HashMap::<IntegrationId, QueueTotals>::new();
+        for row in self.query(&sql, &[&form.id]).await? {
+            let (pending, dead) = (count(&row, 2), count(&row, 3));
+            totals.insert(row.get(0), QueueTotals { health: queues::decode(&row, 1)?.health, pending, dead });
+        }
+        Ok(found.integrations.iter().map(|one| totals.remove(&one.id).unwrap_or_default()).collect())
     }
 
     async fn find_delivery(
         &self,
         workspace: WorkspaceId,
         delivery: DeliveryId,
-    ) -> Result<Option<(Arc<Form>, Delivery)>> {
-        let context = &*self.context;
+    ) -> Result<Option<FormDelivery>> {
         self.read(|tx| async move {
             let Some(found) = delivery_rows::find(&tx, workspace, delivery, "").await? else {
                 return Ok(None);
             };
-            Ok(show(&tx, context, workspace, vec![found]).await?.pop().flatten())
+            Ok(show(&tx, workspace, vec![found]).await?.pop().flatten())
         })
         .await
     }
@@ -96,14 +135,33 @@ impl Deliveries for PostgresStore {
         after: Option<Vec<u8>>,
         limit: usize,
     ) -> Result<DeliveryRows> {
-        self.search_deliveries(workspace, filter, after, limit).await
+        let until = filter.until.map(|until| position(start_of(until), DeliveryTarget::default()));
+        // Longer than any position, and above all of them.
+        let mut below = after.or(until).unwrap_or(vec![u8::MAX; 25]);
+        let deadline = Instant::now() + MAX_TIME;
+        let mut found = Found::new(SearchGoal::Page(limit));
+        while !found.is_done() && Instant::now() < deadline {
+            let chunk = (limit + 1 - found.len()).max(CHUNK);
+            let from = &below;
+            let rows = self
+                .read(|tx| async move { examine(&tx, workspace, filter, from, chunk as i64).await })
+                .await?;
+            let is_last = rows.len() < chunk;
+            for (position, matching) in rows {
+                if !found.take(position, matching.map(|row| (row, 0))) {
+                    break;
+                }
+            }
+            if is_last {
+                found.end();
+            }
+            below = found.last().cloned().unwrap_or(below);
+        }
+        Ok(found.into_page())
     }
 
     async fn list_attempts(&self, delivery: &Delivery) -> Result<Vec<Attempt>> {
-        let Delivery { form, event, target, .. } = delivery;
-        let sql = "SELECT data FROM attempts WHERE form = $1 AND event = $2 AND target = $3 ORDER BY number";
-        let rows = self.read(|tx| async move { tx.query(sql, &[form, event, target]).await }).await?;
-        rows.iter().map(|row| from_json("an attempt", row.get::<_, &str>(0).as_bytes())).collect()
+        self.read(|tx| async move { attempts::list(&tx, delivery).await }).await
     }
 
     async fn change_delivery(
@@ -113,12 +171,11 @@ impl Deliveries for PostgresStore {
         change: ManualChange,
         now: Timestamp,
     ) -> Result<StepResult<Delivery>> {
-        let context = &*self.context;
         let changed = self
             .step(|tx| async move {
                 let found = delivery_rows::find(&tx, workspace, delivery, " FOR UPDATE").await?;
                 let StoredDelivery { delivery, is_claimed, .. } = found.ok_or(Stop::Missing)?;
-                let form = cached_rows::form(&tx, context, workspace.form(delivery.form)).await?;
+                let form = cached_rows::form(&tx, workspace.form(delivery.form)).await?;
                 let form = form.ok_or(Stop::Missing)?;
                 let integration = form.integration(delivery.target.integration);
                 if is_claimed && delivery.is_waiting() {
@@ -127,27 +184,80 @@ impl Deliveries for PostgresStore {
                 }
                 let changed = delivery.change(change, integration, now)?;
                 delivery_rows::update(&tx, workspace, &[(changed.clone(), None)]).await?;
-                let queue = queues::read(&tx, form.id, changed.target.integration).await?;
-                Ok(changed.shown(&form, &queue.health))
+                let state = queues::read(&tx, form.reference().queue(changed.target.integration)).await?;
+                Ok(changed.shown(&form, &state.health))
             })
             .await?;
-        self.context.wake();
+        self.context.due.wake();
         Ok(changed)
     }
 
-    async fn delivery_stats(
-        &self,
-        workspace: WorkspaceId,
-        now: Timestamp,
-    ) -> Result<Vec<(&'static str, TypeStats)>> {
-        self.stats(workspace, now).await
+    async fn delivery_stats(&self, workspace: WorkspaceId, now: Timestamp) -> Result<StatsByType> {
+        let (rows, forms) = self.scan(|tx| async move { count_all(&tx, workspace, now).await }).await?;
+        let mut collected = BTreeMap::<&'static str, TypeStats>::new();
+        for (row, form) in rows.iter().zip(forms) {
+            let Some(form) = form else { continue };
+            let Some(integration) = form.integration(row.get(2)) else { continue };
+            let is_paused = queues::decode(row, 3)?.health.paused.is_some();
+            let [all, claimed, paused, dead, delivered] = [4, 5, 7, 8, 9].map(|at| count(row, at));
+            let stats = collected.entry(integration.type_name()).or_default();
+            stats.in_flight += claimed;
+            stats.paused += paused;
+            stats.dead += dead;
+            stats.delivered += delivered;
+            stats.paused_integrations += u64::from(is_paused);
+            if form.deleted_at.is_some() || !integration.enabled || is_paused {
+                stats.paused += all - claimed;
+                continue;
+            }
+            stats.pending += all - claimed;
+            stats.oldest_due_at =
+                stats.oldest_due_at.into_iter().chain(row.get::<_, Option<Timestamp>>(6)).min();
+        }
+        Ok(collected.into_iter().collect())
     }
 
     async fn bring_forward(&self, now: Timestamp) -> Result<()> {
-        self.bring_all_forward(now).await
+        self.resume_queues();
+        // In order, only the first ones have had an attempt, and may wait for another.
+        let sql = &format!(
+            "SELECT workspace, form, integration FROM queues WHERE removed_at IS NULL AND (
+                EXISTS (SELECT 1 FROM deliveries WHERE {OF_QUEUE} AND class = 0 AND at > $1)
+                OR EXISTS (SELECT 1 FROM deliveries WHERE {OF_QUEUE} AND class = 1 AND at > $1)
+                OR EXISTS (SELECT 1 FROM (SELECT due FROM deliveries WHERE {OF_QUEUE} AND class = 1
+                    ORDER BY at, event, target LIMIT $2) first WHERE due > $1))"
+        );
+        let rows = self.scan(|tx| async move { tx.query(sql, &[&now, &BATCH]).await }).await?;
+        for queue in rows.iter().map(queues::id) {
+            while self.write(|tx| async move { bring_batch(&tx, queue, now).await }).await? {}
+        }
+        self.context.due.wake();
+        Ok(())
     }
 
     async fn prune_deliveries(&self, now: Timestamp) -> Result<()> {
-        self.prune(now).await
+        for (class, days) in KEPT_DAYS {
+            let ended = Timestamp::from_millis(now.millis() - days * DAY_MILLIS);
+            for class in number(class)..=last_number(class) {
+                let sql = &format!(
+                    "SELECT workspace, form, integration FROM queues
+                     WHERE EXISTS (SELECT 1 FROM deliveries WHERE {OF_QUEUE} AND class = $1 AND at <= $2)"
+                );
+                let rows = self.scan(|tx| async move { tx.query(sql, &[&class, &ended]).await }).await?;
+                for queue in rows.iter().map(queues::id) {
+                    while self.write(|tx| async move { prune_batch(&tx, queue, class, ended).await }).await? {
+                    }
+                }
+            }
+        }
+        let sql = &format!(
+            "DELETE FROM queues WHERE removed_at IS NOT NULL
+             AND NOT EXISTS (SELECT 1 FROM deliveries WHERE {OF_QUEUE})"
+        );
+        self.write(|tx| async move {
+            tx.execute(sql, &[]).await?;
+            confirmations::erase_expired(&tx, now).await
+        })
+        .await
     }
 }

@@ -2,7 +2,7 @@
 
 use tokio_postgres::Row;
 
-use super::transaction::Tx;
+use super::transaction::{Params, Tx};
 use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::id::{DeliveryId, DeliveryTarget, EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
@@ -12,10 +12,6 @@ use crate::store::{Result, StoreError};
 /// Whether a delivery is claimed.
 pub(super) const IS_CLAIMED: &str = "(leased_until IS NOT NULL
     AND leased_until > (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT)";
-
-/// The columns of `deliveries` that [`decode`] reads, before a fifth one, [`IS_CLAIMED`].
-pub(super) const COLUMNS: &str =
-    "deliveries.event, deliveries.target, deliveries.data, deliveries.owner IS NOT NULL";
 
 /// A delivery as it is stored.
 #[derive(Debug, Clone)]
@@ -27,9 +23,8 @@ pub(super) struct StoredDelivery {
 }
 
 pub(super) fn decode(row: &Row) -> Result<StoredDelivery> {
-    let body: &str = row.get(2);
     Ok(StoredDelivery {
-        delivery: decode_delivery(row.get(0), row.get(1), body.as_bytes())?,
+        delivery: decode_delivery(row.get(0), row.get(1), row.get::<_, &str>(2).as_bytes())?,
         is_claimed: row.get(4),
         has_claimant: row.get(3),
     })
@@ -37,7 +32,14 @@ pub(super) fn decode(row: &Row) -> Result<StoredDelivery> {
 
 /// Selects deliveries; `rest` is what follows `FROM`.
 pub(super) fn select(rest: &str) -> String {
-    format!("SELECT {COLUMNS}, {IS_CLAIMED} FROM {rest}")
+    format!(
+        "SELECT deliveries.event, deliveries.target, deliveries.data, deliveries.owner IS NOT NULL, {IS_CLAIMED} FROM {rest}"
+    )
+}
+
+/// Reads the deliveries that [`select`] selects.
+pub(super) async fn query(tx: &Tx, rest: &str, params: Params<'_>) -> Result<Vec<StoredDelivery>> {
+    tx.query(&select(rest), params).await?.iter().map(decode).collect()
 }
 
 /// The number of a class in its column: those that are counted come first.
@@ -170,12 +172,11 @@ pub(super) async fn lock(
     keys: impl Iterator<Item = (EventId, DeliveryTarget)>,
 ) -> Result<Vec<StoredDelivery>> {
     let (events, targets): (Vec<_>, Vec<_>) = keys.unzip();
-    let sql = select(
-        "(SELECT unnest($2::BYTEA[]) AS event, unnest($3::BYTEA[]) AS target) wanted
-         JOIN deliveries ON deliveries.event = wanted.event AND deliveries.target = wanted.target
-         WHERE deliveries.workspace = $1 ORDER BY deliveries.event, deliveries.target FOR UPDATE OF deliveries",
-    );
-    tx.query(&sql, &[&workspace, &events, &targets]).await?.iter().map(decode).collect()
+    let rest = "(SELECT unnest($2::BYTEA[]) AS event, unnest($3::BYTEA[]) AS target) wanted
+                JOIN deliveries ON deliveries.event = wanted.event AND deliveries.target = wanted.target
+                WHERE deliveries.workspace = $1
+                ORDER BY deliveries.event, deliveries.target FOR UPDATE OF deliveries";
+    query(tx, rest, &[&workspace, &events, &targets]).await
 }
 
 /// Locks the deliveries about a submission.
@@ -184,6 +185,6 @@ pub(super) async fn lock_of_submission(
     form: FormId,
     submission: SubmissionId,
 ) -> Result<Vec<StoredDelivery>> {
-    let sql = select("deliveries WHERE form = $1 AND submission = $2 ORDER BY event, target FOR UPDATE");
-    tx.query(&sql, &[&form, &submission]).await?.iter().map(decode).collect()
+    let rest = "deliveries WHERE form = $1 AND submission = $2 ORDER BY event, target FOR UPDATE";
+    query(tx, rest, &[&form, &submission]).await
 }

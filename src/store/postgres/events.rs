@@ -1,15 +1,14 @@
 //! Events, recorded in the transaction that causes them, with the deliveries that they cause.
 
 use super::transaction::Tx;
-use super::{Context, counters, delivery_rows, submissions};
+use super::{counters, delivery_rows, submissions};
 use crate::clock::Timestamp;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
-use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, EventType, Subject};
 use crate::domain::submission::Submission;
-use crate::id::{DeliveryTarget, EventId, FormRef, IntegrationId, SubmissionId, WorkspaceId};
-use crate::store::json::{from_json, to_text};
+use crate::id::{EventId, FormId, FormRef, IntegrationId, SubmissionId, WorkspaceId};
+use crate::store::json::to_text;
 use crate::store::{LoadedDelivery, Result};
 
 /// Records that `submissions` were completed, in this order. Their events are made from the submissions.
@@ -20,14 +19,13 @@ pub(super) async fn record_completed(tx: &Tx, form: &Form, submissions: &[Submis
     }
     let first = counters::next_events(tx, form.id, submissions.len()).await?;
     let completed = (first..).zip(submissions);
-    let new = completed.map(|(sequence, id)| Delivery::of_completed(form.id, *id, sequence));
-    insert_deliveries(tx, form, new, &subscribers).await
+    let new = |(sequence, id): (_, &_)| Delivery::of_completed(form.id, *id, sequence).copies(&subscribers);
+    delivery_rows::insert(tx, form.workspace, form.id, &completed.flat_map(new).collect::<Vec<_>>()).await
 }
 
 /// Records another event of `form`, with a snapshot, if an integration other than `except` subscribes to it.
 pub(super) async fn record(
     tx: &Tx,
-    context: &Context,
     form: &Form,
     (event_type, subject): (EventType, Subject),
     except: Option<IntegrationId>,
@@ -38,30 +36,17 @@ pub(super) async fn record(
         return Ok(());
     }
     let sequence = counters::next_events(tx, form.id, 1).await?;
-    let id = EventId::draw(now.millis(), &*context.random);
+    let id = EventId::draw(now.millis(), &*tx.context.random);
     let event = Event { id, event_type, at: now, sequence, form: form.id, subject };
-    let sql = "INSERT INTO events (form, id, submission, data) VALUES ($1, $2, $3, $4)";
-    tx.execute(sql, &[&form.id, &id, &event.submission(), &to_text(&event)?]).await?;
-    insert_deliveries(tx, form, [Delivery::of_event(&event)], &subscribers).await
+    insert(tx, form.id, &event, "").await?;
+    let new = Delivery::of_event(&event).copies(&subscribers);
+    delivery_rows::insert(tx, form.workspace, form.id, &new).await
 }
 
-/// Inserts a copy of each of `deliveries` for each address of `subscribers`.
-async fn insert_deliveries(
-    tx: &Tx,
-    form: &Form,
-    deliveries: impl IntoIterator<Item = Delivery>,
-    subscribers: &[&Integration],
-) -> Result<()> {
-    let mut new = Vec::new();
-    for delivery in deliveries {
-        for integration in subscribers {
-            for recipient in integration.recipients() {
-                let target = DeliveryTarget { integration: integration.id, recipient };
-                new.push(Delivery { target, in_order: integration.is_in_order(), ..delivery.clone() });
-            }
-        }
-    }
-    delivery_rows::insert(tx, form.workspace, form.id, &new).await
+/// Inserts an event; `conflict` says what to do if there is one with its id.
+pub(super) async fn insert(tx: &Tx, form: FormId, event: &Event, conflict: &str) -> Result<()> {
+    let sql = format!("INSERT INTO events (form, id, submission, data) VALUES ($1, $2, $3, $4) {conflict}");
+    tx.execute(&sql, &[&form, &event.id, &event.submission(), &to_text(event)?]).await.map(drop)
 }
 
 /// Makes the deliveries of a restored submission pending again.
@@ -90,14 +75,7 @@ pub(super) async fn cancel_submission(
         stored.into_iter().partition(|stored| stored.delivery.event_type.is_deletion());
     let deletions: Vec<_> = deletions.iter().map(|stored| stored.delivery.event).collect();
     let events: Vec<_> = canceled.iter().map(|stored| stored.delivery.event).collect();
-    let cancel = |delivery: &Delivery| {
-        let ended = match delivery.status.is_final() {
-            true => delivery.clone(),
-            false => delivery.ended(DeliveryStatus::Canceled, deleted),
-        };
-        Delivery { last_error: None, ..ended }
-    };
-    delivery_rows::change(tx, form.workspace, &canceled, cancel).await?;
+    delivery_rows::change(tx, form.workspace, &canceled, |delivery| delivery.of_erased(deleted)).await?;
     let sql = "UPDATE deliveries SET body = NULL WHERE workspace = $1 AND event = ANY($2::BYTEA[])";
     tx.execute(sql, &[&form.workspace, &events]).await?;
     let sql = "DELETE FROM attempts WHERE form = $1 AND event = ANY($2::BYTEA[])";
@@ -119,10 +97,9 @@ pub(super) async fn load(tx: &Tx, delivery: &Delivery) -> Result<LoadedDelivery>
     Ok(LoadedDelivery { delivery: delivery.clone(), event, is_in_trash, body })
 }
 
-async fn read_snapshot(tx: &Tx, delivery: &Delivery) -> Result<Option<Event>> {
+pub(super) async fn read_snapshot(tx: &Tx, delivery: &Delivery) -> Result<Option<Event>> {
     let sql = "SELECT data FROM events WHERE form = $1 AND id = $2";
-    let row = tx.query_opt(sql, &[&delivery.form, &delivery.event]).await?;
-    row.map(|row| from_json("an event", row.get::<_, &str>(0).as_bytes())).transpose()
+    tx.find_json("an event", sql, &[&delivery.form, &delivery.event]).await
 }
 
 async fn read_completed(tx: &Tx, delivery: &Delivery) -> Result<(Option<Event>, bool)> {

@@ -3,25 +3,28 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio_postgres::Row;
 
 use super::counters::{self, Lock};
 use super::transaction::Tx;
+use super::values::json;
 use super::{PostgresStore, events, idempotency, purges, queues};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{IdempotencyRecord, Refusal};
 use crate::domain::form::filter::FormFilter;
-use crate::domain::form::{Form, FormStatus, RetiredIds, StoredVersion};
+use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
-use crate::id::{FormId, FormRef, IntegrationId, WorkspaceId};
+use crate::id::{FormId, FormRef, WorkspaceId};
 use crate::store::json::{from_json, to_text};
 use crate::store::search::SearchGoal;
 use crate::store::step::Stop;
 use crate::store::{
-    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, PAGE_BYTES, Page, QueueId, Restored, Result,
-    StepResult, StoreError,
+    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, PAGE_BYTES, Page, Restored, Result, StepResult,
+    StoreError, VersionRows,
 };
+
+/// What a version is called in an error.
+const VERSION: &str = "a version of a form";
 
 #[async_trait]
 impl Forms for PostgresStore {
@@ -43,8 +46,8 @@ impl Forms for PostgresStore {
             }
             check_slug(&tx, form).await?;
             put(&tx, form, None).await?;
-            insert_version(&tx, form, version).await?;
-            counters::insert(&tx, form.id).await?;
+            insert_version(&tx, (form.id, form.version), version, "").await?;
+            counters::insert(&tx, form.id, "").await?;
             queues::create(&tx, form, &[]).await?;
             let made = u64::from_be_bytes(form.id.to_bytes()).into();
             idempotency::insert_record(&tx, key, made, &[], now).await?;
@@ -58,7 +61,8 @@ impl Forms for PostgresStore {
     }
 
     async fn find_form_workspace(&self, form: FormId) -> Result<Option<WorkspaceId>> {
-        self.read(|session| async move { workspace_of(&session, form).await }).await
+        let row = self.query_opt("SELECT workspace FROM forms WHERE id = $1", &[&form]).await?;
+        Ok(row.map(|row| row.get(0)))
     }
 
     async fn find_slug(&self, workspace: WorkspaceId, slug: &str) -> Result<Option<FormId>> {
@@ -85,18 +89,17 @@ impl Forms for PostgresStore {
     async fn find_version(&self, form: FormRef, number: u32) -> Result<Option<StoredVersion>> {
         let sql = "SELECT form_versions.data FROM forms JOIN form_versions ON form = id
                    WHERE id = $1 AND workspace = $2 AND deleted_at IS NULL AND number = $3";
-        let number = i64::from(number);
-        let find =
-            |session: Tx| async move { session.query_opt(sql, &[&form.id, &form.workspace, &number]).await };
-        self.read(find).await?.map(|row| version(&row)).transpose()
+        let found = self.query_opt(sql, &[&form.id, &form.workspace, &i64::from(number)]).await?;
+        found.map(|row| json(VERSION, &row, 0)).transpose()
     }
 
     async fn find_retired(&self, form: FormRef) -> Result<RetiredIds> {
         let sql = "SELECT retired FROM forms
                    WHERE id = $1 AND workspace = $2 AND deleted_at IS NULL AND retired IS NOT NULL";
-        let find = |session: Tx| async move { session.query_opt(sql, &[&form.id, &form.workspace]).await };
-        let Some(row) = self.read(find).await? else { return Ok(RetiredIds::new()) };
-        from_json("the ids of removed questions", row.get::<_, &str>(0).as_bytes())
+        let Some(row) = self.query_opt(sql, &[&form.id, &form.workspace]).await? else {
+            return Ok(RetiredIds::new());
+        };
+        json("the ids of removed questions", &row, 0)
     }
 
     async fn list_versions(
@@ -104,9 +107,9 @@ impl Forms for PostgresStore {
         form: FormRef,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<StoredVersion, u32>>> {
+    ) -> Result<Option<VersionRows>> {
         self.read(|session| async move {
-            match find_live(&session, form).await? {
+            match find(&session, form).await?.filter(is_live) {
                 Some(_) => list_versions(&session, form.id, before, limit).await.map(Some),
                 None => Ok(None),
             }
@@ -117,13 +120,12 @@ impl Forms for PostgresStore {
     async fn replace_form(&self, workspace: WorkspaceId, update: FormUpdate) -> Result<StepResult<()>> {
         let retired = update.retired.as_ref().map(to_text).transpose()?;
         let version = update.version.as_ref().map(to_text).transpose()?;
-        let (id, context) = (workspace.form(update.form.id), &*self.context);
+        let id = workspace.form(update.form.id);
         let (update, retired, version) = (&update, retired.as_deref(), version.as_deref());
         let replaced = self
             .step(|tx| async move {
                 let form = &update.form;
-                counters::lock(&tx, id.id, Lock::Form).await?;
-                let current = find_live(&tx, id).await?.ok_or(Stop::Missing)?;
+                let current = lock(&tx, id).await?.filter(is_live).ok_or(Stop::Missing)?;
                 if current.revision != update.seen_revision {
                     return Err(Stop::Recheck);
                 }
@@ -132,23 +134,18 @@ impl Forms for PostgresStore {
                 }
                 put(&tx, form, retired).await?;
                 if let Some(version) = version {
-                    insert_version(&tx, form, version).await?;
+                    insert_version(&tx, (form.id, form.version), version, "").await?;
                 }
                 queues::create(&tx, form, &current.integrations).await?;
                 let mut revived = Vec::new();
                 for integration in &update.resumed {
-                    if queues::resume(&tx, form.id, *integration, update.now).await? {
+                    if queues::resume(&tx, id.queue(*integration), update.now).await? {
                         revived.push(*integration);
                     }
                 }
-                let event = match (current.status, form.status) {
-                    (FormStatus::Draft, FormStatus::Published) => Some(EventType::FormPublished),
-                    (FormStatus::Published, FormStatus::Draft) => Some(EventType::FormUnpublished),
-                    _ => None,
-                };
-                if let Some(event) = event {
+                if let Some(event) = current.status_event(form.status) {
                     let what = (event, Subject::Form);
-                    events::record(&tx, context, form, what, None, form.updated_at).await?;
+                    events::record(&tx, form, what, None, form.updated_at).await?;
                 }
                 if let Some((key, response)) = &update.response {
                     let response = response.as_bytes();
@@ -159,12 +156,10 @@ impl Forms for PostgresStore {
             })
             .await?;
         if let StepResult::Done((removed, revived)) = &replaced {
-            let queue =
-                |integration: &IntegrationId| QueueId { workspace, form: id.id, integration: *integration };
-            removed.iter().map(queue).for_each(|queue| self.drop_queue(queue));
-            revived.iter().map(queue).for_each(|queue| self.continue_revival(queue));
+            removed.iter().for_each(|one| self.drop_queue(id.queue(*one)));
+            revived.iter().for_each(|one| self.continue_revival(id.queue(*one)));
             if !update.form.integrations.is_empty() {
-                self.context.wake();
+                self.context.due.wake();
             }
         }
         Ok(replaced.map(drop))
@@ -176,18 +171,17 @@ impl Forms for PostgresStore {
         expected: ExpectedRevision,
         now: Timestamp,
     ) -> Result<StepResult<()>> {
-        let (expected, context) = (&expected, &*self.context);
+        let expected = &expected;
         let trashed = self
             .step(|tx| async move {
-                counters::lock(&tx, form.id, Lock::Form).await?;
-                let live = find_live(&tx, form).await?.ok_or(Stop::Missing)?;
+                let live = lock(&tx, form).await?.filter(is_live).ok_or(Stop::Missing)?;
                 expected.check(live.revision)?;
                 let what = (EventType::FormDeleted, Subject::Form);
-                events::record(&tx, context, &live, what, None, now).await?;
+                events::record(&tx, &live, what, None, now).await?;
                 Ok(put(&tx, &live.trashed(now), None).await?)
             })
             .await?;
-        self.context.wake();
+        self.context.due.wake();
         Ok(trashed)
     }
 
@@ -200,8 +194,7 @@ impl Forms for PostgresStore {
         let key = idempotency_key.as_ref();
         let restored = self
             .step(|tx| async move {
-                counters::lock(&tx, form.id, Lock::Form).await?;
-                let found = find(&tx, form).await?.ok_or(Stop::Missing)?;
+                let found = lock(&tx, form).await?.ok_or(Stop::Missing)?;
                 let replayed = async |record: IdempotencyRecord| {
                     let (form, responses) = from_json("what was restored", &record.extra)?;
                     restored_form(&tx, form, responses, record.at).await
@@ -216,7 +209,7 @@ impl Forms for PostgresStore {
                 Ok(restored_form(&tx, restored, responses, now).await?)
             })
             .await?;
-        self.context.wake();
+        self.context.due.wake();
         Ok(restored)
     }
 
@@ -224,8 +217,7 @@ impl Forms for PostgresStore {
         let expected = &expected;
         let begun = self
             .step(|tx| async move {
-                counters::lock(&tx, form.id, Lock::Form).await?;
-                let found = find(&tx, form).await?.ok_or(Stop::Missing)?;
+                let found = lock(&tx, form).await?.ok_or(Stop::Missing)?;
                 expected.check(found.revision)?;
                 Ok(purges::begin(&tx, form.id).await?)
             })
@@ -238,29 +230,20 @@ impl Forms for PostgresStore {
 }
 
 /// Finds a form, in the trash or not.
-pub(super) async fn find(tx: &Tx, form: FormRef) -> Result<Option<Form>> {
+async fn find(tx: &Tx, form: FormRef) -> Result<Option<Form>> {
     let sql = "SELECT data FROM forms WHERE id = $1 AND workspace = $2";
-    tx.query_opt(sql, &[&form.id, &form.workspace]).await?.map(|row| decode(&row)).transpose()
+    tx.find_json("a form", sql, &[&form.id, &form.workspace]).await
 }
 
-/// Finds a form outside the trash.
-pub(super) async fn find_live(tx: &Tx, form: FormRef) -> Result<Option<Form>> {
-    Ok(find(tx, form).await?.filter(|form| form.deleted_at.is_none()))
+/// Locks a form, in the trash or not, to change it.
+pub(super) async fn lock(tx: &Tx, form: FormRef) -> Result<Option<Form>> {
+    counters::lock(tx, form.id, Lock::Form).await?;
+    find(tx, form).await
 }
 
-/// Returns the workspace of a form, in the trash or not; `None` if the form does not exist.
-pub(super) async fn workspace_of(tx: &Tx, form: FormId) -> Result<Option<WorkspaceId>> {
-    let row = tx.query_opt("SELECT workspace FROM forms WHERE id = $1", &[&form]).await?;
-    Ok(row.map(|row| row.get(0)))
-}
-
-/// Reads a form from the first column of a row.
-pub(super) fn decode(row: &Row) -> Result<Form> {
-    from_json("a form", row.get::<_, &str>(0).as_bytes())
-}
-
-fn version(row: &Row) -> Result<StoredVersion> {
-    from_json("a version of a form", row.get::<_, &str>(0).as_bytes())
+/// Whether a form is outside the trash.
+fn is_live(form: &Form) -> bool {
+    form.deleted_at.is_none()
 }
 
 /// Whether a workspace was deleted, which cannot happen from then on until the end of the transaction.
@@ -299,19 +282,19 @@ pub(super) async fn put(tx: &Tx, form: &Form, retired: Option<&str>) -> Result<(
         .map(drop)
 }
 
-/// Inserts the current version of `form`, whose JSON is `data`.
-async fn insert_version(tx: &Tx, form: &Form, data: &str) -> Result<()> {
-    let sql = "INSERT INTO form_versions (form, number, data) VALUES ($1, $2, $3)";
-    tx.execute(sql, &[&form.id, &i64::from(form.version), &data]).await.map(drop)
+/// Inserts a version whose JSON is `data`; `conflict` says what to do if there is one with its number.
+pub(super) async fn insert_version(
+    tx: &Tx,
+    (form, number): (FormId, u32),
+    data: &str,
+    conflict: &str,
+) -> Result<()> {
+    let sql = format!("INSERT INTO form_versions (form, number, data) VALUES ($1, $2, $3) {conflict}");
+    tx.execute(&sql, &[&form, &i64::from(number), &data]).await.map(drop)
 }
 
 /// Lists versions, newest first: their sizes, and then those that a page holds.
-async fn list_versions(
-    tx: &Tx,
-    form: FormId,
-    before: Option<u32>,
-    limit: usize,
-) -> Result<Page<StoredVersion, u32>> {
+async fn list_versions(tx: &Tx, form: FormId, before: Option<u32>, limit: usize) -> Result<VersionRows> {
     let sql = "SELECT number, octet_length(data) FROM form_versions WHERE form = $1 AND number < $2
                ORDER BY number DESC LIMIT $3";
     let before = before.map_or(i64::MAX, i64::from);
@@ -327,16 +310,20 @@ async fn list_versions(
     let has_more = numbers.len() < sizes.len();
     let sql =
         "SELECT data FROM form_versions WHERE form = $1 AND number = ANY($2::BIGINT[]) ORDER BY number DESC";
-    let rows = tx.query(sql, &[&form, &numbers]).await?;
-    let rows = rows.iter().map(version).collect::<Result<Vec<_>>>()?;
+    let rows: Vec<StoredVersion> = tx.list_json(VERSION, sql, &[&form, &numbers]).await?;
     Ok(Page { next: rows.last().filter(|_| has_more).map(|row| row.number), rows })
+}
+
+/// Reads a version of a form that must have it.
+pub(super) async fn read_version(tx: &Tx, form: FormId, number: u32) -> Result<StoredVersion> {
+    let sql = "SELECT data FROM form_versions WHERE form = $1 AND number = $2";
+    let missing = || StoreError::Missing(format!("version {number} of {form}"));
+    tx.find_json(VERSION, sql, &[&form, &i64::from(number)]).await?.ok_or_else(missing)
 }
 
 /// Builds the result of a restore with the questions as they are in this transaction, so that the caller needs no second
 /// read.
 async fn restored_form(tx: &Tx, form: Form, responses: u64, at: Timestamp) -> Result<Restored> {
-    let sql = "SELECT data FROM form_versions WHERE form = $1 AND number = $2";
-    let missing = || StoreError::Missing(format!("version {} of {}", form.version, form.id));
-    let row = tx.query_opt(sql, &[&form.id, &i64::from(form.version)]).await?.ok_or_else(missing)?;
-    Ok(Restored { version: version(&row)?, form: Arc::new(form), responses, at })
+    let version = read_version(tx, form.id, form.version).await?;
+    Ok(Restored { version, form: Arc::new(form), responses, at })
 }

@@ -6,18 +6,14 @@ use tokio_postgres::Row;
 use super::PostgresStore;
 use super::transaction::Tx;
 use crate::clock::Timestamp;
-use crate::domain::form::admission::{IDEMPOTENCY_RECORD_MILLIS, IdempotencyRecord, Refusal};
+use crate::domain::form::admission::{EarlierRequest, IDEMPOTENCY_RECORD_MILLIS, IdempotencyRecord};
 use crate::store::step::Stop;
 use crate::store::{Idempotency, IdempotencyKey, Result, StoreError};
 
 #[async_trait]
 impl Idempotency for PostgresStore {
-    async fn find_record(
-        &self,
-        idempotency_key: &IdempotencyKey,
-        now: Timestamp,
-    ) -> Result<Option<Result<IdempotencyRecord, Refusal>>> {
-        self.read(|session| async move { find_record(&session, Some(idempotency_key), now).await }).await
+    async fn find_record(&self, key: &IdempotencyKey, now: Timestamp) -> Result<EarlierRequest> {
+        self.read(|session| async move { find_record(&session, Some(key), now).await }).await
     }
 
     async fn put_response(&self, key: IdempotencyKey, response: String, now: Timestamp) -> Result<()> {
@@ -31,7 +27,7 @@ pub(super) async fn find_record(
     session: &Tx,
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<Option<Result<IdempotencyRecord, Refusal>>> {
+) -> Result<EarlierRequest> {
     let Some(key) = idempotency_key else { return Ok(None) };
     let sql = "SELECT id, body, result, at, extra FROM idempotency_records WHERE id = $1";
     let found = session.query_opt(sql, &[&key.to_bytes()]).await?;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio_postgres::Row;
 
 use super::transaction::Tx;
+use super::values::json;
 use super::{PostgresStore, idempotency};
 use crate::clock::Timestamp;
 use crate::domain::form::admission::{IdempotencyRecord, Refusal};
@@ -122,8 +122,7 @@ impl Keys for PostgresStore {
         let (keys, times): (Vec<_>, Vec<_>) = uses.into_iter().unzip();
         let sql = "UPDATE api_keys SET last_used_at = greatest(last_used_at, used.at)
                    FROM (SELECT unnest($1::TEXT[]) AS id, unnest($2::BIGINT[]) AS at) used WHERE api_keys.id = used.id";
-        let (keys, times) = (&keys, &times);
-        self.write(|tx| async move { tx.execute(sql, &[keys, times]).await.map(drop) }).await
+        self.execute(sql, &[&keys, &times]).await.map(drop)
     }
 
     async fn list_workspaces(&self) -> Result<Vec<Workspace>> {
@@ -164,30 +163,22 @@ async fn lock_workspaces(tx: &Tx) -> Result<()> {
 /// Locks a workspace and the number of its keys.
 pub(super) async fn lock_workspace(tx: &Tx, id: WorkspaceId) -> Result<Option<Workspace>> {
     let sql = "SELECT data FROM workspaces WHERE id = $1 AND NOT is_deleted FOR UPDATE";
-    tx.query_opt(sql, &[&id])
-        .await?
-        .map(|row| from_json("a workspace", row.get::<_, &str>(0).as_bytes()))
-        .transpose()
+    tx.find_json("a workspace", sql, &[&id]).await
 }
 
 async fn find_workspace(session: &Tx, id: WorkspaceId) -> Result<Option<Workspace>> {
     let sql = "SELECT data FROM workspaces WHERE id = $1 AND NOT is_deleted";
-    let row = session.query_opt(sql, &[&id]).await?;
-    row.map(|row| from_json("a workspace", row.get::<_, &str>(0).as_bytes())).transpose()
+    session.find_json("a workspace", sql, &[&id]).await
 }
 
 async fn list_workspaces(session: &Tx) -> Result<Vec<Workspace>> {
-    let rows = session.query("SELECT data FROM workspaces WHERE NOT is_deleted ORDER BY id", &[]).await?;
-    rows.iter().map(|row| from_json("a workspace", row.get::<_, &str>(0).as_bytes())).collect()
+    let sql = "SELECT data FROM workspaces WHERE NOT is_deleted ORDER BY id";
+    session.list_json("a workspace", sql, &[]).await
 }
 
 async fn put_workspace(tx: &Tx, workspace: &Workspace) -> Result<()> {
     let sql = "INSERT INTO workspaces (id, data) VALUES ($1, $2)";
     tx.execute(sql, &[&workspace.id, &to_text(workspace)?]).await.map(drop)
-}
-
-fn key(row: &Row) -> Result<ApiKey> {
-    from_json("an API key", row.get::<_, &str>(0).as_bytes())
 }
 
 /// Writes a new or changed key.
@@ -203,14 +194,14 @@ pub(super) async fn delete(tx: &Tx, key: KeyId) -> Result<()> {
 
 async fn find(tx: &Tx, workspace: WorkspaceId, id: KeyId) -> Result<Option<ApiKey>> {
     let sql = "SELECT data FROM api_keys WHERE id = $1 AND workspace = $2";
-    tx.query_opt(sql, &[&id, &workspace]).await?.map(|row| key(&row)).transpose()
+    tx.find_json("an API key", sql, &[&id, &workspace]).await
 }
 
 async fn list(session: &Tx, workspace: WorkspaceId) -> Result<Vec<(Arc<ApiKey>, Option<Timestamp>)>> {
     let sql =
         "SELECT data, last_used_at FROM api_keys WHERE workspace = $1 ORDER BY created_at DESC, id DESC";
     let rows = session.query(sql, &[&workspace]).await?;
-    rows.iter().map(|row| Ok((Arc::new(key(row)?), row.get(1)))).collect()
+    rows.iter().map(|row| Ok((Arc::new(json("an API key", row, 0)?), row.get(1)))).collect()
 }
 
 /// Checks that a key can be added in place of `removed` others.

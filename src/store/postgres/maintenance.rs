@@ -45,9 +45,7 @@ impl Maintenance for PostgresStore {
              ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
              WHERE leases.owner = excluded.owner OR leases.until < {NOW}"
         );
-        let (sql, server) = (&sql, self.context.server);
-        let taken = self.write(|tx| async move { tx.execute(sql, &[&server, &LEASE_MILLIS]).await }).await?;
-        Ok(taken == 1)
+        Ok(self.execute(&sql, &[&self.context.server, &LEASE_MILLIS]).await? == 1)
     }
 
     async fn clock_record(&self) -> Result<Option<ClockRecord>> {
@@ -57,10 +55,8 @@ impl Maintenance for PostgresStore {
     }
 
     async fn put_clock_record(&self, record: ClockRecord) -> Result<()> {
-        let sql = "INSERT INTO settings (name, value) VALUES ('clock', $1)
-                   ON CONFLICT (name) DO UPDATE SET value = excluded.value";
         let record = &to_json(&(record.last, record.wait_millis))?;
-        self.write(|tx| async move { tx.execute(sql, &[record]).await.map(drop) }).await
+        self.write(|tx| async move { tx.put_setting("clock", record).await }).await
     }
 
     async fn empty_trash(&self, cutoff: Timestamp) -> Result<usize> {
@@ -71,7 +67,7 @@ impl Maintenance for PostgresStore {
     fn erase_expired_keys(&self, now: Timestamp) {
         self.resume_purges();
         let store = self.clone();
-        self.background(async move {
+        self.context.tasks.spawn(async move {
             let erase = |tx: Tx| async move { idempotency::erase_expired(&tx, now, BATCH).await };
             while store.write(erase).await? > 0 {}
             while store.write(|tx| async move { erase_marks(&tx).await }).await? > 0 {}
@@ -92,7 +88,7 @@ impl Maintenance for PostgresStore {
         let sql = "SELECT coalesce(sum(pg_table_size(tables.oid)), 0)::BIGINT, coalesce(sum(pg_indexes_size(tables.oid)), 0)::BIGINT
                    FROM pg_class AS tables JOIN pg_namespace ON pg_namespace.oid = tables.relnamespace
                    WHERE pg_namespace.nspname = current_schema() AND tables.relkind = 'r'";
-        let sizes = match self.read(|session| async move { session.query_opt(sql, &[]).await }).await {
+        let sizes = match self.query_opt(sql, &[]).await {
             Err(StoreError::Io(_)) => None,
             sizes => sizes?,
         };
@@ -108,9 +104,7 @@ impl Maintenance for PostgresStore {
     }
 
     async fn count_all_submissions(&self) -> Result<u64> {
-        let sql = "SELECT coalesce(sum(responses), 0)::BIGINT FROM counters";
-        let row = self.read(|session| async move { session.query_opt(sql, &[]).await }).await?;
-        Ok(row.and_then(|row| u64::try_from(row.get::<_, i64>(0)).ok()).unwrap_or(0))
+        self.count("SELECT coalesce(sum(responses), 0)::BIGINT FROM counters", &[]).await
     }
 
     async fn verify(&self) -> Result<JournalCheck> {
@@ -121,10 +115,8 @@ impl Maintenance for PostgresStore {
 
     async fn close(&self) -> Result<()> {
         self.context.tasks.stop().await;
-        let (sql, server) =
-            ("DELETE FROM leases WHERE name = 'maintenance' AND owner = $1", self.context.server);
-        let released = self.write(|tx| async move { tx.execute(sql, &[&server]).await }).await;
-        if let Err(error) = released {
+        let sql = "DELETE FROM leases WHERE name = 'maintenance' AND owner = $1";
+        if let Err(error) = self.execute(sql, &[&self.context.server]).await {
             tracing::debug!(%error, "maintenance goes on when the lease of this server ends");
         }
         self.pool.close();
@@ -143,8 +135,7 @@ async fn erase_marks(tx: &Tx) -> Result<u64> {
 impl Database {
     async fn setting(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let sql = "SELECT value FROM settings WHERE name = $1";
-        let row = self.read(|session| async move { session.query_opt(sql, &[&name]).await }).await?;
-        Ok(row.map(|row| row.get(0)))
+        Ok(self.query_opt(sql, &[&name]).await?.map(|row| row.get(0)))
     }
 
     /// Asks the database once a second whether it answers, until the store is closed.

@@ -16,7 +16,6 @@ mod counters;
 mod deliveries;
 mod delivery_list;
 mod delivery_rows;
-mod delivery_upkeep;
 mod events;
 mod form_search;
 mod forms;
@@ -27,6 +26,7 @@ mod purges;
 mod queues;
 mod records;
 mod schema;
+mod search;
 mod submission_insert;
 mod submission_search;
 mod submissions;
@@ -47,7 +47,7 @@ use self::batcher::Batcher;
 use self::cached_rows::CachedRows;
 use self::claims::DueSignal;
 use self::counters::SHARDS;
-use self::submission_insert::{QueuedSubmission, insert_queued};
+use self::submission_insert::QueuedSubmission;
 use self::tasks::Tasks;
 use crate::cpu_pool::CpuPool;
 use crate::domain::form::Form;
@@ -136,7 +136,7 @@ impl PostgresStore {
         let database = Database::connect(url, pool, random)?;
         database.migrate().await.map_err(refused)?;
         let store = Self { batchers: Arc::new(Batchers::new(&database)), database, retry_schedule: None };
-        store.background(store.database.clone().watch_health());
+        store.context.tasks.spawn(store.database.clone().watch_health());
         store.resume_purges();
         store.resume_queues();
         Ok(store)
@@ -157,11 +157,6 @@ impl PostgresStore {
     #[must_use]
     pub fn with_retry_schedule(self, schedule: Option<Vec<i64>>) -> Self {
         Self { retry_schedule: schedule.map(Into::into), ..self }
-    }
-
-    /// Runs `work` in the background. What it does not finish is continued by maintenance.
-    fn background(&self, work: impl Future<Output = Result<(), StoreError>> + Send + 'static) {
-        self.context.tasks.spawn(work);
     }
 }
 
@@ -195,46 +190,12 @@ fn refused(error: OpenError) -> OpenError {
     }
 }
 
-impl Context {
-    /// Tells whoever carries out deliveries that some may have become due.
-    fn wake(&self) {
-        self.due.wake();
-    }
-}
-
 impl Batchers {
     fn new(database: &Database) -> Self {
-        let [keys, forms, submissions] = [(); 3].map(|()| database.clone());
         Self {
-            keys: Batcher::new(
-                |_| 0,
-                move |ids: Vec<KeyId>| {
-                    let database = keys.clone();
-                    async move {
-                        let (context, ids) = (&*database.context, &ids);
-                        database.read(|tx| async move { cached_rows::keys(&tx, context, ids).await }).await
-                    }
-                },
-            ),
-            forms: Batcher::new(
-                |_| 0,
-                move |wanted: Vec<FormRef>| {
-                    let database = forms.clone();
-                    async move {
-                        let (context, wanted) = (&*database.context, &wanted);
-                        database
-                            .read(|tx| async move { cached_rows::forms(&tx, context, wanted).await })
-                            .await
-                    }
-                },
-            ),
-            submissions: Batcher::new(QueuedSubmission::size, move |queued: Vec<QueuedSubmission>| {
-                let database = submissions.clone();
-                async move {
-                    let (context, queued) = (&*database.context, &queued);
-                    database.write(|tx| async move { insert_queued(&tx, context, queued).await }).await
-                }
-            }),
+            keys: Batcher::new(database, |_| 0, Database::read_keys),
+            forms: Batcher::new(database, |_| 0, Database::read_forms),
+            submissions: Batcher::new(database, QueuedSubmission::size, Database::insert_submissions),
         }
     }
 }

@@ -32,15 +32,14 @@ impl PostgresStore {
         let sql = "SELECT workspace, id FROM forms WHERE deleted_at IS NOT NULL AND deleted_at < $1 LIMIT $2";
         let mut erased = 0;
         loop {
-            let due = self.read(|tx| async move { tx.query(sql, &[&cutoff, &TRASHED]).await }).await?;
+            let due = self.query(sql, &[&cutoff, &TRASHED]).await?;
             if due.is_empty() {
                 return Ok(erased);
             }
             for row in due {
                 let form = row.get::<_, WorkspaceId>(0).form(row.get(1));
                 let begin = |tx| async move {
-                    counters::lock(&tx, form.id, Lock::Form).await?;
-                    let is_due = forms::find(&tx, form).await?.is_some_and(|form| form.is_due(cutoff));
+                    let is_due = forms::lock(&tx, form).await?.is_some_and(|form| form.is_due(cutoff));
                     if is_due {
                         begin(&tx, form.id).await?;
                     }
@@ -56,7 +55,7 @@ impl PostgresStore {
     /// store is opened and once an hour, too, for those that another server has left.
     pub(super) fn resume_purges(&self) {
         let store = self.clone();
-        self.background(async move {
+        self.context.tasks.spawn(async move {
             let _one_at_a_time = store.context.purging.lock().await;
             while store.write(|tx| async move { erase_batch(&tx).await }).await? {}
             Ok(())

@@ -8,15 +8,19 @@ use tokio_postgres::Row;
 
 use super::submission_search::{COLUMNS, submission};
 use super::transaction::Tx;
-use super::values::number;
-use super::{PostgresStore, counters, delivery_rows, forms, idempotency, keys, purges, queues};
+use super::values::{json, number};
+use super::{
+    PostgresStore, attempts, counters, delivery_rows, events, forms, idempotency, keys, purges, queues,
+    submissions,
+};
 use crate::domain::delivery::Delivery;
-use crate::domain::form::{Form, StoredVersion};
-use crate::domain::submission::{EditInfo, Submission, SubmissionStatus};
+use crate::domain::form::Form;
+use crate::domain::submission::{Submission, SubmissionStatus};
+use crate::domain::workspace::ApiKey;
 use crate::id::{FormId, SubmissionId};
 use crate::secret::KeyId;
 use crate::store::json::{from_json, to_text};
-use crate::store::queue::StoredQueue;
+use crate::store::queue::{StoredQueue, decode_delivery};
 use crate::store::record::{
     DeliveryRecord, FormRecord, KeyedRecord, Record, RecordKey, RecordKind, Records, StateRecord,
 };
@@ -62,12 +66,11 @@ impl Records for PostgresStore {
     async fn recount(&self, form: FormId) -> Result<()> {
         let count = "SELECT count(*), (SELECT id FROM submissions WHERE form = $1 ORDER BY id DESC LIMIT 1)
                      FROM submissions WHERE form = $1 AND deleted_at IS NULL";
-        let Some(row) = self.scan(|tx| async move { tx.query_opt(count, &[&form]).await }).await? else {
-            return Ok(());
-        };
+        let row = self.scan(|tx| async move { tx.query_opt(count, &[&form]).await }).await?;
+        let Some(row) = row else { return Ok(()) };
         let (responses, last): (i64, Option<SubmissionId>) = (row.get(0), row.get(1));
         let sql = "UPDATE counters SET responses = CASE WHEN shard = 0 THEN $2::BIGINT ELSE 0 END, last_id = $3 WHERE form = $1";
-        self.write(|tx| async move { tx.execute(sql, &[&form, &responses, &last]).await.map(drop) }).await
+        self.execute(sql, &[&form, &responses, &last]).await.map(drop)
     }
 }
 
@@ -82,7 +85,7 @@ async fn read(tx: &Tx, kind: RecordKind, after: &[u8], until: &[u8]) -> Result<V
         RecordKind::Workspaces => {
             let sql = "SELECT id, data FROM workspaces WHERE NOT is_deleted AND id > $1 AND id <= $2
                        ORDER BY id LIMIT $3";
-            let read = |row: &Row| Ok(Record::Workspace(from_json("a workspace", text(row, 1))?));
+            let read = |row: &Row| Ok(Record::Workspace(json("a workspace", row, 1)?));
             keyed(&tx.query(sql, &[&after, &until, &ROWS]).await?, read)
         }
         RecordKind::ApiKeys => read_keys(tx, after, until).await,
@@ -102,10 +105,6 @@ async fn read(tx: &Tx, kind: RecordKind, after: &[u8], until: &[u8]) -> Result<V
     }
 }
 
-fn text(row: &Row, column: usize) -> &[u8] {
-    row.get::<_, &str>(column).as_bytes()
-}
-
 /// Makes records of rows, whose first column is the key.
 fn keyed(rows: &[Row], read: impl Fn(&Row) -> Result<Record>) -> Result<Vec<KeyedRecord>> {
     rows.iter().map(|row| Ok(KeyedRecord { key: row.get(0), record: read(row)? })).collect()
@@ -116,7 +115,7 @@ async fn read_keys(tx: &Tx, after: &[u8], until: &[u8]) -> Result<Vec<KeyedRecor
     let rows = tx.query("SELECT data, last_used_at FROM api_keys", &[]).await?;
     let mut found = Vec::new();
     for row in &rows {
-        let key: crate::domain::workspace::ApiKey = from_json("an API key", text(row, 0))?;
+        let key: ApiKey = json("an API key", row, 0)?;
         let id = key.id.to_bytes().to_vec();
         if id[..] > *after && id[..] <= *until {
             found.push(KeyedRecord { key: id, record: Record::ApiKey { key, last_use: row.get(1) } });
@@ -132,7 +131,7 @@ fn split(key: &[u8], at: usize) -> (&[u8], &[u8]) {
 }
 
 async fn read_forms(tx: &Tx, after: &[u8], until: &[u8]) -> Result<Vec<KeyedRecord>> {
-    let sql = "SELECT workspace || id, data, retired, id,
+    let sql = "SELECT workspace || id, data, retired,
                    (SELECT sequence FROM counters WHERE form = forms.id AND shard = 0)
                FROM forms WHERE (workspace, id) > ($1, $2) AND (workspace, id) <= ($3, $4)
                    AND NOT EXISTS (SELECT 1 FROM purges WHERE purges.form = forms.id)
@@ -141,22 +140,18 @@ async fn read_forms(tx: &Tx, after: &[u8], until: &[u8]) -> Result<Vec<KeyedReco
     let rows = tx.query(sql, &[&workspace, &id, &last_workspace, &last_id]).await?;
     let mut found = Vec::new();
     for row in &rows {
-        let form: FormId = row.get(3);
+        let form: Form = json("a form", row, 1)?;
         let versions = "SELECT data FROM form_versions WHERE form = $1 ORDER BY number";
-        let versions = tx.query(versions, &[&form]).await?;
-        let version = |row: &Row| from_json::<StoredVersion>("a version", text(row, 0));
-        let form: Form = from_json("a form", text(row, 1))?;
         let mut states = Vec::new();
         for integration in &form.integrations {
-            states.push((integration.id, queues::read(tx, form.id, integration.id).await?));
+            states.push((integration.id, queues::read(tx, form.reference().queue(integration.id)).await?));
         }
-        let retired = row.get::<_, Option<&str>>(2);
+        let retired = row.get::<_, Option<&str>>(2).map(|text| from_json("removed ids", text.as_bytes()));
         let record = FormRecord {
-            versions: versions.iter().map(version).collect::<Result<_>>()?,
-            retired: retired
-                .map_or(Ok(Default::default()), |text| from_json("removed ids", text.as_bytes()))?,
+            versions: tx.list_json("a version", versions, &[&form.id]).await?,
+            retired: retired.transpose()?.unwrap_or_default(),
             queues: states,
-            sequence: u64::try_from(row.get::<_, Option<i64>>(4).unwrap_or(0)).unwrap_or(0),
+            sequence: u64::try_from(row.get::<_, Option<i64>>(3).unwrap_or(0)).unwrap_or(0),
             form,
         };
         found.push(KeyedRecord { key: row.get(0), record: Record::Form(Box::new(record)) });
@@ -183,7 +178,11 @@ async fn read_submissions(tx: &Tx, deleted: &str, after: &[u8], until: &[u8]) ->
             "SELECT number, form_version, answers, metadata, edited_at, replaced_at FROM replaced_states
                    WHERE form = $1 AND submission = $2 ORDER BY number";
         let states = tx.query(sql, &[&one.form, &one.id]).await?;
-        history.insert((one.form, one.id), states.iter().map(|row| state(&one, row)).collect());
+        let state = |row: &Row| {
+            let state = submissions::replaced_state(&one, row);
+            StateRecord { number: number(row, 0), state, replaced_at: row.get(5) }
+        };
+        history.insert((one.form, one.id), states.iter().map(state).collect());
     }
     let record = |row: &Row| {
         let submission = submission(row);
@@ -192,22 +191,6 @@ async fn read_submissions(tx: &Tx, deleted: &str, after: &[u8], until: &[u8]) ->
         KeyedRecord { key, record: Record::Submission { submission, history } }
     };
     Ok(rows.iter().map(record).collect())
-}
-
-fn state(of: &Submission, row: &Row) -> StateRecord {
-    let count = number(row, 0);
-    let edited = row.get::<_, Option<_>>(4).map(|at| EditInfo { at, count });
-    let state = Submission {
-        id: of.id,
-        form: of.form,
-        form_version: number(row, 1),
-        status: SubmissionStatus::Completed,
-        answers: row.get::<_, &str>(2).into(),
-        metadata: row.get::<_, Option<&str>>(3).map(Into::into),
-        edited,
-        deleted_at: None,
-    };
-    StateRecord { number: count, state, replaced_at: row.get(5) }
 }
 
 async fn read_deliveries(tx: &Tx, after: &[u8], until: &[u8]) -> Result<Vec<KeyedRecord>> {
@@ -222,24 +205,16 @@ async fn read_deliveries(tx: &Tx, after: &[u8], until: &[u8]) -> Result<Vec<Keye
         .await?;
     let mut found = Vec::new();
     for row in &rows {
-        let delivery = crate::store::queue::decode_delivery(row.get(1), row.get(2), text(row, 3))?;
-        let Delivery { form, event, target, .. } = delivery;
-        let events = "SELECT data FROM events WHERE form = $1 AND id = $2";
-        let event_row = tx.query_opt(events, &[&form, &event]).await?;
-        let attempts =
-            "SELECT data FROM attempts WHERE form = $1 AND event = $2 AND target = $3 ORDER BY number";
-        let attempts = match delivery.attempts {
-            0 => Vec::new(),
-            _ => tx.query(attempts, &[&form, &event, &target]).await?,
-        };
+        let body: &str = row.get(3);
+        let delivery = decode_delivery(row.get(1), row.get(2), body.as_bytes())?;
         let record = DeliveryRecord {
             workspace: row.get(4),
             body: row.get(5),
-            event: event_row.map(|row| from_json("an event", text(&row, 0))).transpose()?,
-            attempts: attempts
-                .iter()
-                .map(|row| from_json("an attempt", text(row, 0)))
-                .collect::<Result<_>>()?,
+            event: events::read_snapshot(tx, &delivery).await?,
+            attempts: match delivery.attempts {
+                0 => Vec::new(),
+                _ => attempts::list(tx, &delivery).await?,
+            },
             delivery,
         };
         found.push(KeyedRecord { key: row.get(0), record: Record::Delivery(Box::new(record)) });
@@ -249,11 +224,7 @@ async fn read_deliveries(tx: &Tx, after: &[u8], until: &[u8]) -> Result<Vec<Keye
 
 async fn write(tx: &Tx, one: &KeyedRecord) -> Result<()> {
     match &one.record {
-        Record::Settings { signing_key } => {
-            let sql = "INSERT INTO settings (name, value) VALUES ('signing_key', $1)
-                       ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-            tx.execute(sql, &[signing_key]).await.map(drop)
-        }
+        Record::Settings { signing_key } => tx.put_setting("signing_key", signing_key).await,
         Record::Workspace(workspace) => {
             let sql = "INSERT INTO workspaces (id, data) VALUES ($1, $2)
                        ON CONFLICT (id) DO UPDATE SET data = excluded.data, is_deleted = false";
@@ -283,14 +254,12 @@ async fn write_form(tx: &Tx, record: &FormRecord) -> Result<()> {
     let retired = Some(retired).filter(|retired| !retired.is_empty()).map(to_text).transpose()?;
     forms::put(tx, form, retired.as_deref()).await?;
     let (id, workspace) = (&form.id, &form.workspace);
-    let shard = "INSERT INTO counters (form, shard) SELECT $1, unnest($2::SMALLINT[]) ON CONFLICT DO NOTHING";
-    tx.execute(shard, &[id, &(0..counters::SHARDS).collect::<Vec<_>>()]).await?;
+    counters::insert(tx, *id, "ON CONFLICT DO NOTHING").await?;
     let last = i64::try_from(*sequence).unwrap_or(i64::MAX);
     tx.execute("UPDATE counters SET sequence = $2 WHERE form = $1 AND shard = 0", &[id, &last]).await?;
     for version in versions {
-        let sql = "INSERT INTO form_versions (form, number, data) VALUES ($1, $2, $3)
-                   ON CONFLICT (form, number) DO UPDATE SET data = excluded.data";
-        tx.execute(sql, &[id, &i64::from(version.number), &to_text(version)?]).await?;
+        let conflict = "ON CONFLICT (form, number) DO UPDATE SET data = excluded.data";
+        forms::insert_version(tx, (*id, version.number), &to_text(version)?, conflict).await?;
     }
     let kept: Vec<_> = queues.iter().map(|(integration, _)| *integration).collect();
     let removed = "UPDATE queues SET removed_at = $3 WHERE form = $1 AND removed_at IS NULL
@@ -321,13 +290,7 @@ async fn write_submission(tx: &Tx, of: &Submission, history: &[StateRecord]) -> 
     )
     .await?;
     for StateRecord { number, state, replaced_at } in history {
-        let sql = "INSERT INTO replaced_states
-                   (form, submission, number, form_version, answers, metadata, edited_at, replaced_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING";
-        let (answers, metadata) = (&*state.answers, state.metadata.as_deref());
-        let (number, version) = (i64::from(*number), i64::from(state.form_version));
-        let edited_at = state.edited.map(|edited| edited.at);
-        tx.execute(sql, &[form, id, &number, &version, &answers, &metadata, &edited_at, replaced_at]).await?;
+        submissions::keep_state(tx, (*number, state), *replaced_at, "ON CONFLICT DO NOTHING").await?;
     }
     Ok(())
 }
@@ -353,9 +316,7 @@ async fn write_delivery(tx: &Tx, record: &DeliveryRecord) -> Result<()> {
         tx.execute(sql, &[workspace, id, target, body]).await?;
     }
     if let Some(event) = event {
-        let sql =
-            "INSERT INTO events (form, id, submission, data) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
-        tx.execute(sql, &[form, id, &event.submission(), &to_text(event)?]).await?;
+        events::insert(tx, *form, event, "ON CONFLICT DO NOTHING").await?;
     }
     for attempt in attempts {
         let sql = "INSERT INTO attempts (form, event, target, number, data) VALUES ($1, $2, $3, $4, $5)

@@ -29,9 +29,7 @@ impl Database {
             }
         }
     }
-}
 
-impl Database {
     /// Checks that the tables have the version of this program.
     pub(super) async fn check_version(&self) -> Result<(), OpenError> {
         let known = MIGRATIONS.len();

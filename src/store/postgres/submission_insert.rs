@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::transaction::Tx;
-use super::{Context, cached_rows, events, idempotency};
+use super::transaction::{Params, Tx};
+use super::{Context, Database, cached_rows, events, idempotency};
 use crate::clock::Timestamp;
 use crate::domain::form::Form;
 use crate::domain::form::admission::{Admission, IdempotencyRecord, Refusal, admit};
@@ -52,9 +52,7 @@ impl QueuedSubmission {
             now,
         }
     }
-}
 
-impl QueuedSubmission {
     /// The bytes of its texts.
     pub(super) fn size(&self) -> usize {
         self.content.answers.len() + self.content.metadata.as_ref().map_or(0, |text| text.len())
@@ -103,14 +101,20 @@ struct NewRows<'a> {
     completed: BTreeMap<FormId, Vec<SubmissionId>>,
 }
 
-/// Stores those of `queued` that the domain admits. Returns what became of each, in their order.
-pub(super) async fn insert_queued(
-    tx: &Tx,
-    context: &Context,
-    queued: &[QueuedSubmission],
-) -> Result<Vec<StepResult<SubmissionId>>> {
+impl Database {
+    /// Stores those of `queued` that the domain admits. Returns what became of each, in their order.
+    pub(super) async fn insert_submissions(
+        self,
+        queued: Vec<QueuedSubmission>,
+    ) -> Result<Vec<StepResult<SubmissionId>>> {
+        let queued = &queued;
+        self.write(|tx| async move { insert_queued(&tx, queued).await }).await
+    }
+}
+
+async fn insert_queued(tx: &Tx, queued: &[QueuedSubmission]) -> Result<Vec<StepResult<SubmissionId>>> {
     let forms: Vec<FormRef> = queued.iter().map(|one| one.form).collect();
-    let mut open = open_forms(tx, context, &forms).await?;
+    let mut open = open_forms(tx, &forms).await?;
     let mut earlier = find_records(tx, queued).await?;
     let (mut results, mut new) = (Vec::with_capacity(queued.len()), NewRows::default());
     for one in queued {
@@ -128,7 +132,7 @@ pub(super) async fn insert_queued(
                 StepResult::Replayed(SubmissionId::from_bytes(record.result.to_be_bytes()))
             }
             Ok(Admission::Store) => {
-                let id = new.add(context, form, &one.content, one.notify, one.now);
+                let id = new.add(&tx.context, form, &one.content, one.notify, one.now);
                 if let Some(key) = key {
                     let result = u128::from_be_bytes(id.to_bytes());
                     let (body, at) = (key.body, one.now);
@@ -139,13 +143,13 @@ pub(super) async fn insert_queued(
             }
         });
     }
-    new.write(tx, context, &open).await?;
+    new.write(tx, &open).await?;
     Ok(results)
 }
 
 /// Opens one form, to add many submissions at once. `None` if it does not exist outside the trash.
-pub(super) async fn open_form(tx: &Tx, context: &Context, form: FormRef) -> Result<Option<OpenForm>> {
-    Ok(open_forms(tx, context, &[form]).await?.remove(&form.id))
+pub(super) async fn open_form(tx: &Tx, form: FormRef) -> Result<Option<OpenForm>> {
+    Ok(open_forms(tx, &[form]).await?.remove(&form.id))
 }
 
 impl OpenForm {
@@ -157,7 +161,6 @@ impl OpenForm {
     pub(super) async fn insert(
         self,
         tx: &Tx,
-        context: &Context,
         rows: &[NewRow],
         notify: bool,
         now: Timestamp,
@@ -168,20 +171,20 @@ impl OpenForm {
             .iter()
             .map(|row| {
                 let has_place = open.form.check_capacity(open.responses).is_ok();
-                has_place.then(|| new.add(context, &mut open, row, notify, now))
+                has_place.then(|| new.add(&tx.context, &mut open, row, notify, now))
             })
             .collect();
-        new.write(tx, context, &HashMap::from([(id, open)])).await?;
+        new.write(tx, &HashMap::from([(id, open)])).await?;
         Ok(ids)
     }
 }
 
 /// Locks a row of counters of each form that exists outside the trash, and reads the forms as they are then.
-async fn open_forms(tx: &Tx, context: &Context, forms: &[FormRef]) -> Result<HashMap<FormId, OpenForm>> {
+async fn open_forms(tx: &Tx, forms: &[FormRef]) -> Result<HashMap<FormId, OpenForm>> {
     let mut locks = BTreeMap::new();
     for form in forms {
-        if let Some(form) = cached_rows::expected_form(tx, context, *form).await? {
-            locks.insert(form.id, shard_of(&form, context));
+        if let Some(form) = cached_rows::expected_form(tx, *form).await? {
+            locks.insert(form.id, shard_of(&form, &tx.context));
         }
     }
     let (ids, shards): (Vec<FormId>, Vec<i16>) = locks.iter().map(|(id, shard)| (*id, *shard)).unzip();
@@ -193,11 +196,11 @@ async fn open_forms(tx: &Tx, context: &Context, forms: &[FormRef]) -> Result<Has
     let known: BTreeSet<_> = locks.keys().copied().collect();
     let forms: Vec<_> = forms.iter().filter(|form| known.contains(&form.id)).copied().collect();
     let counted = "SELECT form, responses, last_id FROM counters WHERE form = ANY($1::BYTEA[])";
-    let params: super::transaction::Params<'_> = &[&ids];
-    let (forms, rows) = tokio::try_join!(cached_rows::forms(tx, context, &forms), tx.query(counted, params))?;
+    let params: Params<'_> = &[&ids];
+    let (forms, rows) = tokio::try_join!(cached_rows::forms(tx, &forms), tx.query(counted, params))?;
     let mut open = HashMap::new();
     for form in forms.into_iter().flatten().filter(|form| form.deleted_at.is_none()) {
-        let shard = shard_of(&form, context);
+        let shard = shard_of(&form, &tx.context);
         if locks.get(&form.id) != Some(&shard) {
             // It was changed before it was locked.
             return Err(StoreError::Interrupted("a form was changed".to_owned()));
@@ -254,7 +257,7 @@ impl<'a> NewRows<'a> {
         id
     }
 
-    async fn write(&self, tx: &Tx, context: &Context, open: &HashMap<FormId, OpenForm>) -> Result<()> {
+    async fn write(&self, tx: &Tx, open: &HashMap<FormId, OpenForm>) -> Result<()> {
         if self.rows.is_empty() {
             return Ok(());
         }
@@ -262,7 +265,7 @@ impl<'a> NewRows<'a> {
             self.insert_submissions(tx),
             update_counters(tx, open),
             idempotency::insert_records(tx, &self.records, &[]),
-            record_step_back(tx, context, open, &self.rows),
+            record_step_back(tx, open, &self.rows),
         )?;
         for (form, submissions) in &self.completed {
             if let Some(open) = open.get(form) {
@@ -273,12 +276,10 @@ impl<'a> NewRows<'a> {
     }
 
     async fn insert_submissions(&self, tx: &Tx) -> Result<()> {
-        let column =
-            |read: fn(&NewRow) -> &str| self.rows.iter().map(|(.., row)| read(row)).collect::<Vec<_>>();
         let forms: Vec<_> = self.rows.iter().map(|(form, ..)| *form).collect();
         let ids: Vec<_> = self.rows.iter().map(|(_, id, ..)| *id).collect();
         let versions: Vec<_> = self.rows.iter().map(|(.., row)| i64::from(row.form_version)).collect();
-        let answers = column(|row| &row.answers);
+        let answers: Vec<_> = self.rows.iter().map(|(.., row)| &*row.answers).collect();
         let metadata: Vec<_> = self.rows.iter().map(|(.., row)| row.metadata.as_deref()).collect();
         let quarantined_at = |(_, _, now, row): &(_, _, Timestamp, &NewRow)| {
             Some(*now).filter(|_| row.status == SubmissionStatus::Quarantined)
@@ -310,7 +311,6 @@ async fn update_counters(tx: &Tx, open: &HashMap<FormId, OpenForm>) -> Result<()
 /// the time of the latest id, or a little later, is recorded, about once a minute.
 async fn record_step_back(
     tx: &Tx,
-    context: &Context,
     open: &HashMap<FormId, OpenForm>,
     rows: &[(FormId, SubmissionId, Timestamp, &NewRow)],
 ) -> Result<()> {
@@ -318,7 +318,7 @@ async fn record_step_back(
     let Some((id, now)) = rows.iter().map(|(_, id, now, _)| (id.millis(), now.millis())).max() else {
         return Ok(());
     };
-    if !stepped_back && id <= context.latest_id.load(Ordering::Relaxed) {
+    if !stepped_back && id <= tx.context.latest_id.load(Ordering::Relaxed) {
         return Ok(());
     }
     let sql = "SELECT value FROM settings WHERE name = 'latest_id' FOR UPDATE";
@@ -328,17 +328,15 @@ async fn record_step_back(
     if ends_cursors {
         tracing::warn!("the clock was set back; submission times follow it, cursors end");
         let mut key = vec![0; 32];
-        context.random.fill(&mut key);
+        tx.context.random.fill(&mut key);
         tx.execute("UPDATE settings SET value = $1 WHERE name = 'signing_key'", &[&key]).await?;
     }
     let mut recorded = latest.unwrap_or(i64::MIN);
     if ends_cursors || recorded < id {
         recorded = id + TOLERATED_STEP_MILLIS;
-        let sql = "INSERT INTO settings (name, value) VALUES ('latest_id', $1)
-                   ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-        tx.execute(sql, &[&recorded.to_be_bytes().to_vec()]).await?;
+        tx.put_setting("latest_id", &recorded.to_be_bytes()).await?;
     }
     // Not what is written here, which may be rolled back.
-    context.latest_id.store(latest.unwrap_or(i64::MIN), Ordering::Relaxed);
+    tx.context.latest_id.store(latest.unwrap_or(i64::MIN), Ordering::Relaxed);
     Ok(())
 }

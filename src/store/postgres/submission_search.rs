@@ -1,6 +1,7 @@
 //! Searches in the submissions of a form, by chunks of bounded size.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use tokio_postgres::Row;
 
@@ -12,8 +13,8 @@ use crate::id::{FormId, SubmissionId};
 use crate::store::search::{Found, SearchGoal};
 use crate::store::{ITEM_OVERHEAD, PAGE_BYTES, Result};
 
-/// Most rows of a chunk.
-const CHUNK: usize = 1_000;
+/// Most rows of a chunk: those of a page, and one more.
+const CHUNK: usize = 1_001;
 
 /// What [`submission`] reads.
 pub(super) const COLUMNS: &str = "submissions.form, submissions.id, submissions.form_version, submissions.is_quarantined,
@@ -114,47 +115,22 @@ impl PostgresStore {
         search: SubmissionSearch,
         goal: SearchGoal,
     ) -> Result<Found<Submission, SubmissionId>> {
-        // Filters take time, which is limited for all requests together.
-        let job = (search.anywhere || search.filter.reads_answers()).then(|| self.context.pool.admit());
-        let job = job.transpose()?;
-        let (sql, mut found) = (search.sql(), Found::new(goal));
-        let mut search = search;
-        while !found.is_done() {
-            let chunk = match (goal, &job) {
-                (SearchGoal::Page(limit), None) => (limit + 1 - found.len()).min(CHUNK + 1),
-                _ => CHUNK,
-            };
-            let (form, range) = (search.form, search.range(found.last().copied().or(search.after)));
-            let (sql, from, to) = (&sql[..], &range.0, &range.1);
-            let (limit, bytes) = (chunk as i64, PAGE_BYTES as i64);
-            let rows = self
-                .read(|tx| async move { tx.query(sql, &[&form, from, to, &limit, &bytes]).await })
-                .await?;
+        let (sql, search) = (&search.sql(), &Arc::new(search));
+        let read = |after, limit: usize| async move {
+            let (from, to) = search.range(after);
+            let (limit, bytes) = (limit as i64, PAGE_BYTES as i64);
+            let rows = self.query(sql, &[&search.form, &from, &to, &limit, &bytes]).await?;
             let total: i64 = rows.first().map_or(0, |row| row.get(9));
             let is_last = total < limit && rows.len() as i64 == total;
-            let examine = move |_| {
-                for row in &rows {
-                    let one = submission(row);
-                    let (id, bytes) = (one.id, one.size() + ITEM_OVERHEAD);
-                    let matching = search.matches(&one).then_some((one, bytes));
-                    if !found.take(id, matching) {
-                        break;
-                    }
-                }
-                (search, found)
-            };
-            (search, found) = match &job {
-                Some(job) => job.run(examine).await?,
-                None => examine(tokio::time::Instant::now()),
-            };
-            if is_last {
-                found.end();
-            }
-            // Even a search that is out of time must return a position to continue from.
-            if job.as_ref().is_some_and(|job| job.is_overdue()) && found.has_position() {
-                break;
-            }
-        }
-        Ok(found)
+            Ok((rows, is_last))
+        };
+        let criteria = Arc::clone(search);
+        let examine = move |row: &Row| {
+            let one = submission(row);
+            let (id, bytes) = (one.id, one.size() + ITEM_OVERHEAD);
+            Ok((id, criteria.matches(&one).then_some((one, bytes))))
+        };
+        let is_filtered = search.anywhere || search.filter.reads_answers();
+        self.search((goal, search.after, CHUNK), is_filtered, read, examine).await
     }
 }

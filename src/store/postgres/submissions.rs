@@ -1,11 +1,13 @@
 //! Submissions: load, ask the domain, write.
 
 use async_trait::async_trait;
+use tokio_postgres::Row;
 
 use super::counters::{self, Lock};
+use super::forms::read_version;
 use super::submission_insert::{NewRow, QueuedSubmission, open_form};
 use super::submission_search::{COLUMNS, Place, SubmissionSearch, submission};
-use super::transaction::Tx;
+use super::transaction::{Params, Tx};
 use super::values::number;
 use super::{PostgresStore, cached_rows, events, idempotency};
 use crate::clock::Timestamp;
@@ -14,9 +16,9 @@ use crate::domain::form::admission::{Admission, IdempotencyRecord, Refusal};
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
-use crate::domain::submission::{EditInfo, ReplacedState, Submission, SubmissionStatus};
+use crate::domain::submission::{EditInfo, FoundIn, ReplacedState, Submission, SubmissionStatus};
 use crate::id::{FormId, FormRef, SubmissionId, SubmissionRef};
-use crate::store::search::SearchGoal;
+use crate::store::search::{SearchGoal, prepare_filter};
 use crate::store::step::Stop;
 use crate::store::{
     CheckedEdit, IdempotencyKey, NewBatch, NewSubmission, PAGE_BYTES, Page, Result, StepResult, StoreError,
@@ -36,8 +38,7 @@ impl Submissions for PostgresStore {
         new: NewSubmission<'_>,
         now: Timestamp,
     ) -> Result<StepResult<SubmissionId>> {
-        let stored = self.batchers.submissions.ask(QueuedSubmission::new(new, now)).await?;
-        Ok(stored)
+        self.batchers.submissions.ask(QueuedSubmission::new(new, now)).await
     }
 
     async fn accept_batch(&self, new: NewBatch, now: Timestamp) -> Result<StepResult<String>> {
@@ -50,34 +51,28 @@ impl Submissions for PostgresStore {
             metadata,
         };
         let rows: Vec<_> = rows.into_iter().map(row).collect();
-        let (rows, context, key) = (&rows, &*self.context, idempotency_key.as_ref());
-        let respond = &respond;
-        let stored = self
-            .step(|tx| async move {
-                let open = open_form(&tx, context, form).await?.ok_or(Stop::Missing)?;
-                let undecodable = |_text| StoreError::Undecodable("a recorded response".to_owned());
-                let read =
-                    async |record: IdempotencyRecord| String::from_utf8(record.extra).map_err(undecodable);
-                idempotency::replay(&tx, key, now, read).await?;
-                if open.admit(checked_revision, now)? == Admission::Recheck {
-                    return Err(Stop::Recheck);
-                }
-                let ids = open.insert(&tx, context, rows, notify, now).await?;
-                let response = respond(&ids);
-                idempotency::insert_record(&tx, key, 0, response.as_bytes(), now).await?;
-                Ok(response)
-            })
-            .await?;
-        Ok(stored)
+        let (rows, respond, key) = (&rows, &respond, idempotency_key.as_ref());
+        self.step(|tx| async move {
+            let open = open_form(&tx, form).await?.ok_or(Stop::Missing)?;
+            let undecodable = |_text| StoreError::Undecodable("a recorded response".to_owned());
+            let read = async |record: IdempotencyRecord| String::from_utf8(record.extra).map_err(undecodable);
+            idempotency::replay(&tx, key, now, read).await?;
+            if open.admit(checked_revision, now)? == Admission::Recheck {
+                return Err(Stop::Recheck);
+            }
+            let ids = open.insert(&tx, rows, notify, now).await?;
+            let response = respond(&ids);
+            idempotency::insert_record(&tx, key, 0, response.as_bytes(), now).await?;
+            Ok(response)
+        })
+        .await
     }
 
     async fn count_submissions(&self, form: FormRef) -> Result<u64> {
         let sql =
             "SELECT coalesce(sum(responses), 0)::BIGINT FROM counters JOIN forms ON forms.id = counters.form
                    WHERE forms.id = $1 AND forms.workspace = $2";
-        let count = |tx: Tx| async move { tx.query_opt(sql, &[&form.id, &form.workspace]).await };
-        let sum = self.read(count).await?.map_or(0, |row| row.get::<_, i64>(0));
-        Ok(u64::try_from(sum).unwrap_or(0))
+        self.count(sql, &[&form.id, &form.workspace]).await
     }
 
     async fn find_submission(&self, submission: SubmissionRef) -> Result<Option<Submission>> {
@@ -121,12 +116,11 @@ impl Submissions for PostgresStore {
         if reads_answers {
             return Ok(self.search_submissions(search, SearchGoal::Count).await?.into_count());
         }
-        let (from, to) = &search.range(None);
+        let (from, to) = search.range(None);
         let sql = "SELECT count(*) FROM (SELECT 1 FROM submissions WHERE form = $1 AND deleted_at IS NULL
                    AND id >= $2 AND id < $3 LIMIT $4) counted";
-        let count = |tx: Tx| async move { tx.query_opt(sql, &[&form.id, from, to, &MAX_COUNTED]).await };
-        let count = self.read(count).await?.map_or(0, |row| row.get::<_, i64>(0));
-        Ok(u64::try_from(count).ok().filter(|_| count < MAX_COUNTED))
+        let count = self.count(sql, &[&form.id, &from, &to, &MAX_COUNTED]).await?;
+        Ok(Some(count).filter(|count| *count < MAX_COUNTED as u64))
     }
 
     async fn list_trashed_submissions(
@@ -161,8 +155,7 @@ impl Submissions for PostgresStore {
         let mut next = None;
         // One at a time, because each may be large.
         loop {
-            let read = |tx: Tx| async move { tx.query_opt(sql, &[&form, &id, &before]).await };
-            let Some(row) = self.read(read).await? else { break };
+            let Some(row) = self.query_opt(sql, &[&form, &id, &before]).await? else { break };
             let state = ReplacedState {
                 number: number(&row, 0),
                 answers: row.get::<_, &str>(1).into(),
@@ -186,34 +179,58 @@ impl Submissions for PostgresStore {
         query: SubmissionQuery,
         limit: usize,
     ) -> Result<Option<Traces>> {
-        self.search_traces(form, query, limit).await
+        let Some(found) = self.batchers.forms.ask(form).await? else { return Ok(None) };
+        let version = found.version;
+        let stored = self.read(|tx| async move { read_version(&tx, form.id, version).await }).await?;
+        let filter = match prepare_filter(&self.context.pool, stored, query).await? {
+            Ok(filter) => filter,
+            Err(violations) => return Ok(Some(Err(violations))),
+        };
+        let mut traces = Vec::new();
+        for (place, found_in) in [
+            (Place::Live, FoundIn::Answers),
+            (Place::Trash, FoundIn::Trash),
+            (Place::Quarantine, FoundIn::Trash),
+        ] {
+            let mut after = None;
+            while traces.len() <= limit {
+                let (filter, order) = (filter.clone(), Order::OldestFirst);
+                let search = SubmissionSearch { form: form.id, place, filter, order, after, anywhere: true };
+                let page = self.search_submissions(search, SearchGoal::Page(limit + 1)).await?.into_page();
+                traces.extend(page.rows.iter().map(|one| (one.id, found_in)));
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        self.search_history(form.id, &filter, limit, &mut traces).await?;
+        Ok(Some(Ok(traces)))
     }
 
     async fn edit_submission(&self, checked: CheckedEdit, now: Timestamp) -> Result<StepResult<Submission>> {
         let CheckedEdit { submission: SubmissionRef { form, id }, seen_edits, edit } = &checked;
-        let (form, context) = (*form, &*self.context);
-        let edited = self
-            .step(|tx| async move {
-                let live = lock_live(&tx, context, form).await?.ok_or(Stop::Missing)?;
-                let old = find_live(&tx, form.id, *id).await?.ok_or(Stop::Missing)?;
-                if old.edits() != *seen_edits {
-                    return Err(Stop::Recheck);
-                }
-                keep_state(&tx, &old, now).await?;
-                let edited = EditInfo { at: now, count: seen_edits + 1 };
-                let sql = "UPDATE submissions SET answers = $3, metadata = $4, edits = $5, edited_at = $6
+        let form = *form;
+        self.step(|tx| async move {
+            let live = lock_live(&tx, form).await?.ok_or(Stop::Missing)?;
+            let old = find_live(&tx, form.id, *id).await?.ok_or(Stop::Missing)?;
+            if old.edits() != *seen_edits {
+                return Err(Stop::Recheck);
+            }
+            keep_state(&tx, (*seen_edits, &old), now, "").await?;
+            let edited = EditInfo { at: now, count: seen_edits + 1 };
+            let sql = "UPDATE submissions SET answers = $3, metadata = $4, edits = $5, edited_at = $6
                            WHERE form = $1 AND id = $2";
-                let (answers, metadata) = (&*edit.answers, edit.metadata.as_deref());
-                let count = i64::from(edited.count);
-                tx.execute(sql, &[&form.id, id, &answers, &metadata, &count, &edited.at]).await?;
-                let (answers, metadata) = (edit.answers.clone(), edit.metadata.clone());
-                let new = Submission { answers, metadata, edited: Some(edited), ..old };
-                let updated = (EventType::SubmissionUpdated, Subject::Submission(Box::new(new.clone())));
-                events::record(&tx, context, &live, updated, None, now).await?;
-                Ok(new)
-            })
-            .await?;
-        Ok(edited)
+            let (answers, metadata) = (&*edit.answers, edit.metadata.as_deref());
+            let count = i64::from(edited.count);
+            tx.execute(sql, &[&form.id, id, &answers, &metadata, &count, &edited.at]).await?;
+            let (answers, metadata) = (edit.answers.clone(), edit.metadata.clone());
+            let new = Submission { answers, metadata, edited: Some(edited), ..old };
+            let updated = (EventType::SubmissionUpdated, Subject::Submission(Box::new(new.clone())));
+            events::record(&tx, &live, updated, None, now).await?;
+            Ok(new)
+        })
+        .await
     }
 
     async fn trash_submission(
@@ -223,18 +240,16 @@ impl Submissions for PostgresStore {
         now: Timestamp,
     ) -> Result<StepResult<()>> {
         let SubmissionRef { form, id } = submission;
-        let (expected, context) = (&expected, &*self.context);
-        let trashed = self
-            .step(|tx| async move {
-                let live = lock_live(&tx, context, form).await?.ok_or(Stop::Missing)?;
-                let found = find_live(&tx, form.id, id).await?.ok_or(Stop::Missing)?;
-                expected.check(found.revision())?;
-                let sql = "UPDATE submissions SET deleted_at = $3 WHERE form = $1 AND id = $2";
-                tx.execute(sql, &[&form.id, &id, &now]).await?;
-                Ok(record_deletion(&tx, context, &live, id, now).await?)
-            })
-            .await?;
-        Ok(trashed)
+        let expected = &expected;
+        self.step(|tx| async move {
+            let live = lock_live(&tx, form).await?.ok_or(Stop::Missing)?;
+            let found = find_live(&tx, form.id, id).await?.ok_or(Stop::Missing)?;
+            expected.check(found.revision())?;
+            let sql = "UPDATE submissions SET deleted_at = $3 WHERE form = $1 AND id = $2";
+            tx.execute(sql, &[&form.id, &id, &now]).await?;
+            Ok(record_deletion(&tx, &live, id, now).await?)
+        })
+        .await
     }
 
     async fn restore_submission(
@@ -245,37 +260,35 @@ impl Submissions for PostgresStore {
         now: Timestamp,
     ) -> Result<StepResult<Submission>> {
         let SubmissionRef { form, id } = submission;
-        let (key, context) = (idempotency_key.as_ref(), &*self.context);
-        let restored = self
-            .step(|tx| async move {
-                let live = lock_live(&tx, context, form).await?.ok_or(Stop::Missing)?;
-                let found = find(&tx, form.id, id).await?.ok_or(Stop::Missing)?;
-                replay_restoration(&tx, key, &found, now).await?;
-                if found.deleted_at.is_none() || found.status != status {
-                    return Err(Stop::Refused(match status {
-                        SubmissionStatus::Completed => Refusal::NotInTrash,
-                        SubmissionStatus::Quarantined => Refusal::NotQuarantined,
-                    }));
-                }
-                live.check_capacity(counters::responses(&tx, form.id).await?)?;
-                counters::add_responses(&tx, form.id, 1).await?;
-                let sql = "UPDATE submissions SET deleted_at = NULL, is_quarantined = false
+        let key = idempotency_key.as_ref();
+        self.step(|tx| async move {
+            let live = lock_live(&tx, form).await?.ok_or(Stop::Missing)?;
+            let found = find(&tx, form.id, id).await?.ok_or(Stop::Missing)?;
+            replay_restoration(&tx, key, &found, now).await?;
+            if found.deleted_at.is_none() || found.status != status {
+                return Err(Stop::Refused(match status {
+                    SubmissionStatus::Completed => Refusal::NotInTrash,
+                    SubmissionStatus::Quarantined => Refusal::NotQuarantined,
+                }));
+            }
+            live.check_capacity(counters::responses(&tx, form.id).await?)?;
+            counters::add_responses(&tx, form.id, 1).await?;
+            let sql = "UPDATE submissions SET deleted_at = NULL, is_quarantined = false
                            WHERE form = $1 AND id = $2";
-                tx.execute(sql, &[&form.id, &id]).await?;
-                let status = SubmissionStatus::Completed;
-                let restored = Submission { status, deleted_at: None, ..found.clone() };
-                match found.status {
-                    SubmissionStatus::Completed => {
-                        events::resume_submission(&tx, form.workspace, &restored, now).await?;
-                    }
-                    SubmissionStatus::Quarantined => events::record_completed(&tx, &live, &[id]).await?,
+            tx.execute(sql, &[&form.id, &id]).await?;
+            let status = SubmissionStatus::Completed;
+            let restored = Submission { status, deleted_at: None, ..found.clone() };
+            match found.status {
+                SubmissionStatus::Completed => {
+                    events::resume_submission(&tx, form.workspace, &restored, now).await?;
                 }
-                let edits = restored.edits().into();
-                idempotency::insert_record(&tx, key, edits, &[], now).await?;
-                Ok(restored)
-            })
-            .await?;
-        Ok(restored)
+                SubmissionStatus::Quarantined => events::record_completed(&tx, &live, &[id]).await?,
+            }
+            let edits = restored.edits().into();
+            idempotency::insert_record(&tx, key, edits, &[], now).await?;
+            Ok(restored)
+        })
+        .await
     }
 
     async fn purge_submission(
@@ -285,20 +298,18 @@ impl Submissions for PostgresStore {
         now: Timestamp,
     ) -> Result<StepResult<()>> {
         let SubmissionRef { form, id } = submission;
-        let (expected, context) = (&expected, &*self.context);
-        let purged = self
-            .step(|tx| async move {
-                counters::lock(&tx, form.id, Lock::Events).await?;
-                let owner = cached_rows::form(&tx, context, form).await?.ok_or(Stop::Missing)?;
-                let found = find(&tx, form.id, id).await?.ok_or(Stop::Missing)?;
-                expected.check(found.revision())?;
-                if found.deleted_at.is_none() {
-                    record_deletion(&tx, context, &owner, id, now).await?;
-                }
-                Ok(erase(&tx, form, &found, now).await?)
-            })
-            .await?;
-        Ok(purged)
+        let expected = &expected;
+        self.step(|tx| async move {
+            counters::lock(&tx, form.id, Lock::Events).await?;
+            let owner = cached_rows::form(&tx, form).await?.ok_or(Stop::Missing)?;
+            let found = find(&tx, form.id, id).await?.ok_or(Stop::Missing)?;
+            expected.check(found.revision())?;
+            if found.deleted_at.is_none() {
+                record_deletion(&tx, &owner, id, now).await?;
+            }
+            Ok(erase(&tx, form, &found, now).await?)
+        })
+        .await
     }
 }
 
@@ -358,9 +369,9 @@ async fn sweep(tx: &Tx, cutoff: Timestamp) -> Result<(usize, usize)> {
 }
 
 /// Locks a form for a step that records events, and returns it, if it exists outside the trash.
-async fn lock_live(tx: &Tx, context: &super::Context, form: FormRef) -> Result<Option<std::sync::Arc<Form>>> {
+async fn lock_live(tx: &Tx, form: FormRef) -> Result<Option<std::sync::Arc<Form>>> {
     counters::lock(tx, form.id, Lock::Events).await?;
-    Ok(cached_rows::form(tx, context, form).await?.filter(|form| form.deleted_at.is_none()))
+    Ok(cached_rows::form(tx, form).await?.filter(|form| form.deleted_at.is_none()))
 }
 
 /// Finds a submission, in the trash, quarantined or neither.
@@ -392,21 +403,28 @@ pub(super) async fn find_original(tx: &Tx, form: FormId, id: SubmissionId) -> Re
 
 /// Returns a submission as it was after its first `count` edits, given its current state.
 async fn read_as_of_edit(tx: &Tx, now: Submission, count: u32) -> Result<Submission> {
-    let sql = "SELECT form_version, answers, metadata, edited_at FROM replaced_states
+    let sql = "SELECT number, form_version, answers, metadata, edited_at FROM replaced_states
                WHERE form = $1 AND submission = $2 AND number = $3";
     let row = tx.query_opt(sql, &[&now.form, &now.id, &i64::from(count)]).await?;
     Ok(match row {
-        Some(row) => Submission {
-            form_version: number(&row, 0),
-            answers: row.get::<_, &str>(1).into(),
-            metadata: row.get::<_, Option<&str>>(2).map(Into::into),
-            edited: row.get::<_, Option<Timestamp>>(3).map(|at| EditInfo { at, count }),
-            status: SubmissionStatus::Completed,
-            deleted_at: None,
-            ..now
-        },
+        Some(row) => replaced_state(&now, &row),
         None => now,
     })
+}
+
+/// Reads an earlier state of a submission from the columns `number`, `form_version`, `answers`, `metadata` and `edited_at`.
+pub(super) fn replaced_state(of: &Submission, row: &Row) -> Submission {
+    let count = number(row, 0);
+    Submission {
+        id: of.id,
+        form: of.form,
+        form_version: number(row, 1),
+        status: SubmissionStatus::Completed,
+        answers: row.get::<_, &str>(2).into(),
+        metadata: row.get::<_, Option<&str>>(3).map(Into::into),
+        edited: row.get::<_, Option<Timestamp>>(4).map(|at| EditInfo { at, count }),
+        deleted_at: None,
+    }
 }
 
 /// Stops the restoration of a submission that an earlier request has carried out; since then it may have been trashed again,
@@ -424,34 +442,34 @@ async fn replay_restoration(
     Err(Stop::Replayed(Box::new(read_as_of_edit(tx, current, edits).await?)))
 }
 
-/// Keeps the state of a submission that an edit replaces.
-async fn keep_state(tx: &Tx, old: &Submission, now: Timestamp) -> Result<()> {
-    let sql = "INSERT INTO replaced_states
-               (form, submission, number, form_version, answers, metadata, edited_at, replaced_at)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    let (number, version) = (i64::from(old.edits()), i64::from(old.form_version));
+/// Keeps the state of a submission that an edit has replaced; `conflict` says what to do if there is one with its number.
+pub(super) async fn keep_state(
+    tx: &Tx,
+    (number, old): (u32, &Submission),
+    replaced_at: Timestamp,
+    conflict: &str,
+) -> Result<()> {
+    let sql = format!(
+        "INSERT INTO replaced_states (form, submission, number, form_version, answers, metadata, edited_at, replaced_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) {conflict}"
+    );
+    let (number, version) = (i64::from(number), i64::from(old.form_version));
     let (answers, metadata) = (&*old.answers, old.metadata.as_deref());
     let edited_at = old.edited.map(|edited| edited.at);
-    tx.execute(sql, &[&old.form, &old.id, &number, &version, &answers, &metadata, &edited_at, &now])
-        .await
-        .map(drop)
+    let params: Params<'_> =
+        &[&old.form, &old.id, &number, &version, &answers, &metadata, &edited_at, &replaced_at];
+    tx.execute(&sql, params).await.map(drop)
 }
 
 /// Records that a submission is no longer live.
-async fn record_deletion(
-    tx: &Tx,
-    context: &super::Context,
-    form: &Form,
-    id: SubmissionId,
-    now: Timestamp,
-) -> Result<()> {
+async fn record_deletion(tx: &Tx, form: &Form, id: SubmissionId, now: Timestamp) -> Result<()> {
     counters::add_responses(tx, form.id, -1).await?;
     if form.deleted_at.is_some() {
         // Nobody is notified of what happens to a form in the trash.
         return Ok(());
     }
     let deleted = (EventType::SubmissionDeleted, Subject::DeletedSubmission(id));
-    events::record(tx, context, form, deleted, None, now).await
+    events::record(tx, form, deleted, None, now).await
 }
 
 /// Erases a submission, what edits have replaced, and what waits to be delivered of it.

@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use deadpool_postgres::{Object, PoolError, TimeoutType};
 use futures_util::TryStreamExt;
+use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
-use super::Database;
+use super::values::json;
+use super::{Context, Database};
 use crate::id::Random;
 use crate::secret::SystemRandomness;
 use crate::store::step::{Step, Stop, step_result};
@@ -36,6 +38,7 @@ pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 /// primary.
 pub(super) struct Session {
     client: Option<Object>,
+    pub(super) context: Arc<Context>,
     is_idle: AtomicBool,
     /// Whether its server is not the primary any more.
     is_read_only: AtomicBool,
@@ -49,7 +52,7 @@ pub(super) type Tx = Arc<Session>;
 
 impl Session {
     pub(super) async fn query(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
-        let client = self.client.as_ref().ok_or_else(closed)?;
+        let client = self.client()?;
         let statement = client.prepare_cached(sql).await.map_err(|error| self.explain(error))?;
         client.query(&statement, params).await.map_err(|error| self.explain(error))
     }
@@ -58,11 +61,40 @@ impl Session {
         Ok(self.query(sql, params).await?.pop())
     }
 
+    /// Reads the number in the first column of the only row; 0 without one.
+    pub(super) async fn count(&self, sql: &str, params: Params<'_>) -> Result<u64> {
+        let row = self.query_opt(sql, params).await?;
+        Ok(row.and_then(|row| u64::try_from(row.get::<_, i64>(0)).ok()).unwrap_or(0))
+    }
+
+    /// Decodes the first column of the only row, which is `what` it is called in an error.
+    pub(super) async fn find_json<T>(&self, what: &str, sql: &str, params: Params<'_>) -> Result<Option<T>>
+    where
+        T: DeserializeOwned,
+    {
+        self.query_opt(sql, params).await?.map(|row| json(what, &row, 0)).transpose()
+    }
+
+    /// Decodes the first column of all rows.
+    pub(super) async fn list_json<T>(&self, what: &str, sql: &str, params: Params<'_>) -> Result<Vec<T>>
+    where
+        T: DeserializeOwned,
+    {
+        self.query(sql, params).await?.iter().map(|row| json(what, row, 0)).collect()
+    }
+
     /// Returns the number of rows that were written.
     pub(super) async fn execute(&self, sql: &str, params: Params<'_>) -> Result<u64> {
-        let client = self.client.as_ref().ok_or_else(closed)?;
+        let client = self.client()?;
         let statement = client.prepare_cached(sql).await.map_err(|error| self.explain(error))?;
         client.execute(&statement, params).await.map_err(|error| self.explain(error))
+    }
+
+    /// Writes a row of `settings`.
+    pub(super) async fn put_setting(&self, name: &str, value: &[u8]) -> Result<()> {
+        let sql = "INSERT INTO settings (name, value) VALUES ($1, $2)
+                   ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        self.execute(sql, &[&name, &value]).await.map(drop)
     }
 
     /// Wakes the task that carries out deliveries once the transaction is committed.
@@ -72,10 +104,8 @@ impl Session {
 
     /// Passes each row to `visit`, of however many.
     pub(super) async fn for_each(&self, sql: &str, mut visit: impl FnMut(&Row)) -> Result<()> {
-        let client = self.client.as_ref().ok_or_else(closed)?;
-        let rows =
-            client.query_raw(sql, std::iter::empty::<&str>()).await.map_err(|error| self.explain(error))?;
-        let mut rows = std::pin::pin!(rows);
+        let rows = self.client()?.query_raw(sql, std::iter::empty::<&str>()).await;
+        let mut rows = std::pin::pin!(rows.map_err(|error| self.explain(error))?);
         while let Some(row) = rows.try_next().await.map_err(|error| self.explain(error))? {
             visit(&row);
         }
@@ -95,8 +125,11 @@ impl Session {
 
     /// Carries out statements without parameters.
     pub(super) async fn run(&self, sql: &str) -> Result<()> {
-        let client = self.client.as_ref().ok_or_else(closed)?;
-        client.batch_execute(sql).await.map_err(|error| self.explain(error))
+        self.client()?.batch_execute(sql).await.map_err(|error| self.explain(error))
+    }
+
+    fn client(&self) -> Result<&Object> {
+        self.client.as_ref().ok_or_else(closed)
     }
 }
 
@@ -174,20 +207,32 @@ impl Database {
     {
         let mut tries = Tries::new();
         loop {
-            let attempt = async {
-                let session = self.session().await?;
-                session.set_idle(false);
-                let value = work(Arc::clone(&session)).await;
-                session.set_idle(true);
-                value
-            };
-            let interrupted = match timeout_at(tries.deadline, attempt).await {
+            let interrupted = match timeout_at(tries.deadline, self.scan(&work)).await {
                 Ok(Err(error @ StoreError::Interrupted(_))) => error,
                 Ok(done) => return done,
                 Err(_elapsed) => return Err(give_up(None)),
             };
             tries.wait(interrupted).await?;
         }
+    }
+
+    /// Runs one query.
+    pub(super) async fn query(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
+        self.read(|tx| async move { tx.query(sql, params).await }).await
+    }
+
+    pub(super) async fn query_opt(&self, sql: &str, params: Params<'_>) -> Result<Option<Row>> {
+        Ok(self.query(sql, params).await?.pop())
+    }
+
+    /// Runs a query of a number; see [`Session::count`].
+    pub(super) async fn count(&self, sql: &str, params: Params<'_>) -> Result<u64> {
+        self.read(|tx| async move { tx.count(sql, params).await }).await
+    }
+
+    /// Runs one statement in a transaction. Returns the number of rows that were written.
+    pub(super) async fn execute(&self, sql: &str, params: Params<'_>) -> Result<u64> {
+        self.write(|tx| async move { tx.execute(sql, params).await }).await
     }
 
     /// Runs reads that take long: once, and without a deadline.
@@ -210,6 +255,7 @@ impl Database {
         })?;
         Ok(Arc::new(Session {
             client: Some(client),
+            context: Arc::clone(&self.context),
             is_idle: AtomicBool::new(true),
             is_read_only: AtomicBool::new(false),
             wakes: AtomicBool::new(false),
@@ -239,7 +285,7 @@ impl Database {
         };
         let committed = session.run("COMMIT").await;
         if session.wakes.load(Ordering::Relaxed) {
-            self.context.wake();
+            self.context.due.wake();
         }
         match committed {
             Ok(()) => {
@@ -256,8 +302,7 @@ impl Database {
 async fn begin(session: &Session, mark: &[u8; 16]) -> Result<bool> {
     let sql = "INSERT INTO marks (id) VALUES ($1) ON CONFLICT (id) DO NOTHING";
     // Both are sent at once.
-    let mark = &mark[..];
-    let params: Params<'_> = &[&mark];
+    let params: Params<'_> = &[&&mark[..]];
     let (_, written) = tokio::try_join!(session.run("BEGIN"), session.execute(sql, params))?;
     Ok(written == 1)
 }

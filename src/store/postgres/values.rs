@@ -3,12 +3,14 @@
 use bytes::BytesMut;
 use std::error::Error;
 
+use serde::Deserialize;
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
 use crate::clock::Timestamp;
 use crate::id::{DeliveryId, DeliveryTarget, EventId, FormId, IntegrationId, SubmissionId, WorkspaceId};
 use crate::secret::KeyId;
+use crate::store::json::from_json;
 
 type BoxError = Box<dyn Error + Sync + Send>;
 
@@ -19,10 +21,7 @@ macro_rules! as_bytes {
                 (&self.to_bytes()[..]).to_sql(kind, out)
             }
 
-            fn accepts(kind: &Type) -> bool {
-                *kind == Type::BYTEA
-            }
-
+            accepts!(BYTEA);
             to_sql_checked!();
         }
 
@@ -31,9 +30,7 @@ macro_rules! as_bytes {
                 Ok(Self::from_bytes(raw.try_into()?))
             }
 
-            fn accepts(kind: &Type) -> bool {
-                *kind == Type::BYTEA
-            }
+            accepts!(BYTEA);
         }
     )* };
 }
@@ -45,10 +42,7 @@ impl ToSql for Timestamp {
         self.millis().to_sql(kind, out)
     }
 
-    fn accepts(kind: &Type) -> bool {
-        *kind == Type::INT8
-    }
-
+    accepts!(INT8);
     to_sql_checked!();
 }
 
@@ -57,9 +51,7 @@ impl<'a> FromSql<'a> for Timestamp {
         i64::from_sql(kind, raw).map(Self::from_millis)
     }
 
-    fn accepts(kind: &Type) -> bool {
-        *kind == Type::INT8
-    }
+    accepts!(INT8);
 }
 
 impl ToSql for KeyId {
@@ -67,11 +59,17 @@ impl ToSql for KeyId {
         self.to_string().to_sql(kind, out)
     }
 
-    fn accepts(kind: &Type) -> bool {
-        *kind == Type::TEXT
-    }
-
+    accepts!(TEXT);
     to_sql_checked!();
+}
+
+/// Decodes the JSON in a column, which is `what` it is called in an error.
+pub(super) fn json<'a, T: Deserialize<'a>>(
+    what: &str,
+    row: &'a Row,
+    column: usize,
+) -> crate::store::Result<T> {
+    from_json(what, row.get::<_, &str>(column).as_bytes())
 }
 
 /// Reads a number of 32 bits, which is a BIGINT because the database knows none without a sign.

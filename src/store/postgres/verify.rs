@@ -69,9 +69,7 @@ async fn check_column(session: &Tx, column: Column, check: &mut JournalCheck) ->
         .for_each(&sql, |row| {
             check.rows += 1;
             if !can_read(row.get(0)) {
-                check
-                    .damage
-                    .push(damage(table, format!("`{name}` of row {} cannot be read", row.get::<_, &str>(1))));
+                report(check, table, format!("`{name}` of row {} cannot be read", row.get::<_, &str>(1)));
             }
         })
         .await
@@ -90,8 +88,7 @@ async fn check_counters(session: &Tx, check: &mut JournalCheck) -> Result<()> {
     session
         .for_each(&sql, |row| {
             let (form, counted, stored): (FormId, i64, i64) = (row.get(0), row.get(1), row.get(2));
-            let what = format!("{form} has {stored} submissions, and {counted} are counted");
-            check.damage.push(damage("counters", what));
+            report(check, "counters", format!("{form} has {stored} submissions, and {counted} are counted"));
         })
         .await
 }
@@ -108,13 +105,11 @@ async fn check_deliveries(session: &Tx, check: &mut JournalCheck) -> Result<()> 
     session
         .for_each(&sql, |row| {
             let (form, lost): (FormId, i64) = (row.get(0), row.get(1));
-            check
-                .damage
-                .push(damage("deliveries", format!("{lost} of {form} wait, and their events are missing")));
+            report(check, "deliveries", format!("{lost} of {form} wait, and their events are missing"));
         })
         .await
 }
 
-fn damage(table: &str, what: String) -> Damage {
-    Damage { file: table.to_owned(), offset: 0, bytes: 0, what }
+fn report(check: &mut JournalCheck, table: &str, what: String) {
+    check.damage.push(Damage { file: table.to_owned(), offset: 0, bytes: 0, what });
 }

@@ -21,12 +21,12 @@ use crate::domain::delivery::attempt::Attempt;
 use crate::domain::delivery::health::Health;
 use crate::domain::delivery::lifecycle::ManualChange;
 use crate::domain::delivery::{Delivery, DeliveryStatus};
-use crate::domain::form::Form;
 use crate::id::{DeliveryId, FormId, FormRef, WorkspaceId};
 use crate::store::queue::StoredQueue;
 use crate::store::{
     Capacity, Claims, ConfirmationPermit, Deliveries, DeliveryFilter, DeliveryRows, FinishedAttempt,
-    LoadedDelivery, Owner, QueueId, QueueTotals, Result, Room, StepResult, TypeStats,
+    FormDelivery, LoadedDelivery, Owner, QueueId, QueueTotals, Result, Room, StatsByType, StepResult,
+    TypeStats,
 };
 
 /// Queues that are looked at in one operation.
@@ -132,7 +132,7 @@ impl Deliveries for SledStore {
         &self,
         workspace: WorkspaceId,
         delivery: DeliveryId,
-    ) -> Result<Option<(Arc<Form>, Delivery)>> {
+    ) -> Result<Option<FormDelivery>> {
         let Some(delivery) = delivery_rows::find(&self.reader, workspace, delivery)? else { return Ok(None) };
         let Some(form) = self.form(workspace.form(delivery.form))? else { return Ok(None) };
         let shown = self.show(&form, delivery)?;
@@ -174,7 +174,7 @@ impl Deliveries for SledStore {
             let form = find_cached(tx, context, form)?.ok_or(Stop::Missing)?;
             let delivery =
                 delivery_rows::read(tx, workspace, found.event, found.target)?.ok_or(Stop::Missing)?;
-            let queue = QueueId { workspace, form: form.id, integration: found.target.integration };
+            let queue = form.reference().queue(found.target.integration);
             let integration = form.integration(queue.integration);
             if context.claims.is_claimed(queue, &delivery) {
                 let in_flight = Delivery { status: DeliveryStatus::InFlight, ..delivery };
@@ -188,11 +188,7 @@ impl Deliveries for SledStore {
         .await
     }
 
-    async fn delivery_stats(
-        &self,
-        workspace: WorkspaceId,
-        now: Timestamp,
-    ) -> Result<Vec<(&'static str, TypeStats)>> {
+    async fn delivery_stats(&self, workspace: WorkspaceId, now: Timestamp) -> Result<StatsByType> {
         self.scan_on_pool(usize::MAX, move |store| {
             let mut collected = BTreeMap::<&'static str, TypeStats>::new();
             for is_trashed in [false, true] {
@@ -205,7 +201,7 @@ impl Deliveries for SledStore {
                     for integration in &form.integrations {
                         let stats = collected.entry(integration.type_name()).or_default();
                         let key = (form.id, integration.id);
-                        let queue = QueueId { workspace, form: form.id, integration: integration.id };
+                        let queue = form.reference().queue(integration.id);
                         let counts = QueueCounts::read(&store.reader, key)?;
                         let in_flight = (store.context.claims.count(queue) as u64).min(counts.pending);
                         let waiting = counts.pending - in_flight;

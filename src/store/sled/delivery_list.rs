@@ -1,7 +1,6 @@
 //! Lists of deliveries.
 
 use std::ops::Bound;
-use std::sync::Arc;
 
 use super::delivery_layout::{self as keys};
 use super::engine::tx::KeyRange;
@@ -12,7 +11,7 @@ use crate::domain::delivery::{Delivery, DeliveryStatus};
 use crate::domain::form::Form;
 use crate::id::{DeliveryTarget, EventId, SubmissionId, WorkspaceId};
 use crate::store::queue::StoredQueue;
-use crate::store::{DeliveryFilter, QueueId, Result};
+use crate::store::{DeliveryFilter, FormDelivery, Result};
 
 /// A search in the deliveries of a workspace.
 pub(super) struct DeliverySearch {
@@ -37,7 +36,7 @@ impl DeliverySearch {
     }
 
     /// Returns a delivery as readers are shown it, with its form, if it matches the filter.
-    fn match_row(&self, store: &SledStore, key: &[u8], body: &[u8]) -> Result<Option<(Arc<Form>, Delivery)>> {
+    fn match_row(&self, store: &SledStore, key: &[u8], body: &[u8]) -> Result<Option<FormDelivery>> {
         let delivery = delivery_rows::decode(key, body)?;
         let filter = &self.filter;
         let is_visible = filter.forms.as_ref().is_none_or(|forms| forms.contains(&delivery.form));
@@ -56,7 +55,7 @@ impl DeliverySearch {
 }
 
 impl Search for DeliverySearch {
-    type Item = (Arc<Form>, Delivery);
+    type Item = FormDelivery;
     type Position = Vec<u8>;
 
     fn items_per_row(&self) -> Option<usize> {
@@ -73,7 +72,7 @@ impl SledStore {
     /// Returns a delivery as readers are shown it.
     pub(super) fn show(&self, form: &Form, delivery: Delivery) -> Result<Delivery> {
         let integration = delivery.target.integration;
-        let queue = QueueId { workspace: form.workspace, form: form.id, integration };
+        let queue = form.reference().queue(integration);
         if delivery.is_waiting() && self.context.claims.is_claimed(queue, &delivery) {
             return Ok(Delivery { status: DeliveryStatus::InFlight, ..delivery });
         }

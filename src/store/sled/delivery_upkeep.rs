@@ -83,11 +83,7 @@ fn cancel_event(tx: &mut Tx<'_>, form: FormRef, event: EventId, deleted: Timesta
         for (key, _) in tx.scan_all(keys::attempts(&delivery))? {
             tx.delete(key);
         }
-        let ended = match delivery.status.is_final() {
-            true => delivery.clone(),
-            false => delivery.ended(DeliveryStatus::Canceled, deleted),
-        };
-        delivery_rows::replace(tx, form.workspace, &delivery, &Delivery { last_error: None, ..ended })?;
+        delivery_rows::replace(tx, form.workspace, &delivery, &delivery.of_erased(deleted))?;
     }
     if is_erased {
         tx.delete(keys::event(form.id, event));
@@ -196,7 +192,7 @@ impl SledStore {
             let (form, integration) = keys::indexed_queue(&key)?;
             last = Some((form, integration));
             let workspace = workspace_of(&self.reader, form)?;
-            queues.extend(workspace.map(|workspace| QueueId { workspace, form, integration }));
+            queues.extend(workspace.map(|workspace| workspace.form(form).queue(integration)));
         }
         Ok(queues)
     }

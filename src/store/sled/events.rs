@@ -14,7 +14,7 @@ use crate::domain::form::Form;
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{Event, EventType, Subject};
 use crate::domain::submission::Submission;
-use crate::id::{DeliveryTarget, EventId, FormId, IntegrationId, SubmissionId};
+use crate::id::{EventId, FormId, IntegrationId, SubmissionId};
 use crate::store::{LoadedDelivery, Result};
 
 /// Records that `submission` was completed. Its event is made from the submission.
@@ -65,14 +65,7 @@ pub(super) fn insert_deliveries(
     delivery: &Delivery,
     subscribers: &[&Integration],
 ) -> Result<()> {
-    for integration in subscribers {
-        for recipient in integration.recipients() {
-            let target = DeliveryTarget { integration: integration.id, recipient };
-            let new = Delivery { target, in_order: integration.is_in_order(), ..delivery.clone() };
-            delivery_rows::insert(tx, form.workspace, &new)?;
-        }
-    }
-    Ok(())
+    delivery.copies(subscribers).iter().try_for_each(|new| delivery_rows::insert(tx, form.workspace, new))
 }
 
 /// Records that the files of `form` have to show something that they have no delivery for.

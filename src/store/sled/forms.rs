@@ -15,15 +15,15 @@ use super::search::SearchGoal;
 use super::{Context, SledStore, Stop, decoded_cache, events, idempotency, slugs};
 use crate::clock::Timestamp;
 use crate::domain::form::filter::FormFilter;
-use crate::domain::form::{Form, FormStatus, RetiredIds, StoredVersion};
+use crate::domain::form::{Form, RetiredIds, StoredVersion};
 use crate::domain::integration::Integration;
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
-use crate::id::{FormId, FormRef, IntegrationId, WorkspaceId};
+use crate::id::{FormId, FormRef, WorkspaceId};
 use crate::store::queue::StoredQueue;
 use crate::store::{
-    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Page, QueueId, Restored, Result, StepResult,
-    StoreError,
+    FormRows, FormUpdate, Forms, IdempotencyKey, NewForm, Restored, Result, StepResult, StoreError,
+    VersionRows,
 };
 
 #[async_trait]
@@ -117,7 +117,7 @@ impl Forms for SledStore {
         form: FormRef,
         before: Option<u32>,
         limit: usize,
-    ) -> Result<Option<Page<StoredVersion, u32>>> {
+    ) -> Result<Option<VersionRows>> {
         if self.live_form(form)?.is_none() {
             return Ok(None);
         }
@@ -154,12 +154,7 @@ impl Forms for SledStore {
                 revived.extend(resumed.revival.map(|_| *integration));
                 resumed.put(tx, queue)?;
             }
-            let event = match (current.status, form.status) {
-                (FormStatus::Draft, FormStatus::Published) => Some(EventType::FormPublished),
-                (FormStatus::Published, FormStatus::Draft) => Some(EventType::FormUnpublished),
-                _ => None,
-            };
-            if let Some(event) = event {
+            if let Some(event) = current.status_event(form.status) {
                 events::record(tx, context, form, (event, Subject::Form), None, form.updated_at)?;
             }
             if let Some((key, response)) = update.response {
@@ -170,10 +165,8 @@ impl Forms for SledStore {
         };
         let replaced = self.step_and_wake(kind, id, work).await?;
         if let StepResult::Done((removed, revived)) = &replaced {
-            let queue =
-                |integration: &IntegrationId| QueueId { workspace, form: id.id, integration: *integration };
-            removed.iter().map(queue).for_each(|queue| self.drop_queue(queue));
-            revived.iter().map(queue).for_each(|queue| self.continue_revival(queue));
+            removed.iter().for_each(|one| self.drop_queue(id.queue(*one)));
+            revived.iter().for_each(|one| self.continue_revival(id.queue(*one)));
         }
         Ok(replaced.map(drop))
     }

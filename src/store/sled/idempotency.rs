@@ -7,17 +7,13 @@ use super::engine::tx::{Direction, Tx};
 use super::row_source::RowSource;
 use super::{BATCH_ROWS, SledStore, Stop, layout};
 use crate::clock::Timestamp;
-use crate::domain::form::admission::{IdempotencyRecord, Refusal};
+use crate::domain::form::admission::{EarlierRequest, IdempotencyRecord};
 use crate::store::{Idempotency, IdempotencyKey, Result};
 
 #[async_trait]
 impl Idempotency for SledStore {
-    async fn find_record(
-        &self,
-        idempotency_key: &IdempotencyKey,
-        now: Timestamp,
-    ) -> Result<Option<Result<IdempotencyRecord, Refusal>>> {
-        find_record(&self.reader, Some(idempotency_key), now)
+    async fn find_record(&self, key: &IdempotencyKey, now: Timestamp) -> Result<EarlierRequest> {
+        find_record(&self.reader, Some(key), now)
     }
 
     async fn put_response(&self, key: IdempotencyKey, response: String, now: Timestamp) -> Result<()> {
@@ -34,7 +30,7 @@ pub(super) fn find_record(
     rows: &impl RowSource,
     idempotency_key: Option<&IdempotencyKey>,
     now: Timestamp,
-) -> Result<Option<Result<IdempotencyRecord, Refusal>>> {
+) -> Result<EarlierRequest> {
     let Some(idempotency_key) = idempotency_key else { return Ok(None) };
     let key = layout::idempotency_record(idempotency_key);
     let record = rows.read(&key, layout::decode_idempotency_record)?;

@@ -62,8 +62,8 @@ use self::forms::find_cached;
 use self::row_source::RowSource;
 use super::step::{Step, Stop, step_result};
 use super::{
-    DEFAULT_PAGE, Damage, JournalCheck, Maintenance, QueueId, Result, StepResult, StoreError, StoreFile,
-    StoreHealth, StoreUsage,
+    DEFAULT_PAGE, Damage, JournalCheck, Maintenance, Result, StepResult, StoreError, StoreFile, StoreHealth,
+    StoreUsage,
 };
 use crate::clock::Timestamp;
 use crate::cpu_pool::{CpuPool, PoolError};
@@ -193,8 +193,7 @@ impl SledStore {
         };
         let wake = move |(_, found): &(_, Option<Arc<Form>>)| {
             for integration in found.iter().flat_map(|form| &form.integrations) {
-                let queue = QueueId { workspace: form.workspace, form: form.id, integration: integration.id };
-                waking.claims.wake(queue, Timestamp::from_millis(0));
+                waking.claims.wake(form.queue(integration.id), Timestamp::from_millis(0));
             }
         };
         Ok(self.engine.write_then(kind, work, wake).await?.0)

@@ -1,15 +1,19 @@
 //! Submissions in the embedded store: load, ask the domain, write.
 
+use std::ops::Bound;
+
 use async_trait::async_trait;
 
 use super::counters::Counters;
 use super::engine::operation::WriteKind;
 use super::engine::tx::{Direction, Tx};
-use super::forms::{find, find_cached, find_live};
+use super::forms::{find, find_cached, find_live, missing_version};
 use super::layout;
+use super::row_source::RowSource;
 use super::search::SearchGoal;
 use super::submission_insert::{insert, insert_quarantined};
 use super::submission_trash::{TrashSearch, begin_erasure, record_deletion, remove_from_trash};
+use super::traces::TraceSearch;
 use super::{
     Context, SledStore, Stop, delivery_upkeep, events, idempotency, locate, submission_codec,
     submission_trash,
@@ -19,8 +23,9 @@ use crate::domain::form::admission::{Admission, Refusal, admit};
 use crate::domain::integration::event::{EventType, Subject};
 use crate::domain::revision::ExpectedRevision;
 use crate::domain::submission::filter::{Order, SubmissionFilter, SubmissionQuery};
-use crate::domain::submission::{EditInfo, ReplacedState, Submission, SubmissionStatus};
+use crate::domain::submission::{EditInfo, FoundIn, ReplacedState, Submission, SubmissionStatus};
 use crate::id::{FormRef, SubmissionId, SubmissionRef};
+use crate::store::search::prepare_filter;
 use crate::store::{
     CheckedEdit, IdempotencyKey, NewBatch, NewSubmission, Page, Result, StepResult, SubmissionRows,
     Submissions, Traces,
@@ -189,7 +194,31 @@ impl Submissions for SledStore {
         query: SubmissionQuery,
         limit: usize,
     ) -> Result<Option<Traces>> {
-        self.search_traces(form, query, limit).await
+        let Some(found) = self.form(form)? else { return Ok(None) };
+        let stored = self.reader.read(&layout::version(form.id, found.version), layout::decode_version)?;
+        let stored = stored.ok_or_else(|| missing_version(form.id, found.version))?;
+        let filter = match prepare_filter(&self.pool, stored, query).await? {
+            Ok(filter) => filter,
+            Err(violations) => return Ok(Some(Err(violations))),
+        };
+        let mut traces = Vec::new();
+        for (place, mut range) in [
+            (FoundIn::Answers, layout::blocks(form.id)),
+            (FoundIn::Trash, layout::trashed_submissions(form.id, None)),
+            (FoundIn::History, layout::replaced_states(form.id)),
+        ] {
+            while traces.len() <= limit {
+                let search = TraceSearch { form: form.id, filter: filter.clone(), place };
+                let goal = SearchGoal::Page(limit + 1);
+                let page = self.search(search, range.clone(), Direction::Ascending, goal).await?.into_page();
+                traces.extend(page.rows);
+                // Of a submission with many replaced states, one counts.
+                traces.dedup();
+                let Some(last) = page.next else { break };
+                range.0 = Bound::Excluded(last);
+            }
+        }
+        Ok(Some(Ok(traces)))
     }
 
     async fn edit_submission(&self, checked: CheckedEdit, now: Timestamp) -> Result<StepResult<Submission>> {

@@ -1,60 +1,17 @@
 //! The search for all that a form has of someone: live and trashed submissions, and states that edits have replaced.
 
-use std::ops::Bound;
-
-use super::engine::tx::Direction;
-use super::row_source::RowSource;
-use super::search::{Found, Search, SearchGoal};
-use super::{SledStore, block, forms, layout, locate, submission_codec, submission_trash};
-use crate::domain::submission::filter::{SubmissionFilter, SubmissionQuery};
+use super::search::{Found, Search};
+use super::{SledStore, block, layout, locate, submission_codec, submission_trash};
+use crate::domain::submission::filter::SubmissionFilter;
 use crate::domain::submission::{FoundIn, Submission};
-use crate::id::{FormId, FormRef, SubmissionId};
-use crate::store::{Result, StoreError, Traces};
+use crate::id::{FormId, SubmissionId};
+use crate::store::Result;
 
 /// A search in one kind of rows of a form.
-struct TraceSearch {
-    form: FormId,
-    filter: SubmissionFilter,
-    place: FoundIn,
-}
-
-impl SledStore {
-    pub(super) async fn search_traces(
-        &self,
-        form: FormRef,
-        query: SubmissionQuery,
-        limit: usize,
-    ) -> Result<Option<Traces>> {
-        let Some(found) = self.form(form)? else { return Ok(None) };
-        let stored = self.reader.read(&layout::version(form.id, found.version), layout::decode_version)?;
-        let stored = stored.ok_or_else(|| forms::missing_version(form.id, found.version))?;
-        let prepare = move || {
-            let version = stored.read().ok_or_else(|| layout::undecodable("a version"))?;
-            Ok::<_, StoreError>(SubmissionFilter::new(&query, &version.questions))
-        };
-        let filter = match self.pool.run(prepare).await?? {
-            Ok(filter) => filter,
-            Err(violations) => return Ok(Some(Err(violations))),
-        };
-        let mut traces = Vec::new();
-        for (place, mut range) in [
-            (FoundIn::Answers, layout::blocks(form.id)),
-            (FoundIn::Trash, layout::trashed_submissions(form.id, None)),
-            (FoundIn::History, layout::replaced_states(form.id)),
-        ] {
-            while traces.len() <= limit {
-                let search = TraceSearch { form: form.id, filter: filter.clone(), place };
-                let goal = SearchGoal::Page(limit + 1);
-                let page = self.search(search, range.clone(), Direction::Ascending, goal).await?.into_page();
-                traces.extend(page.rows);
-                // Of a submission with many replaced states, one counts.
-                traces.dedup();
-                let Some(last) = page.next else { break };
-                range.0 = Bound::Excluded(last);
-            }
-        }
-        Ok(Some(Ok(traces)))
-    }
+pub(super) struct TraceSearch {
+    pub(super) form: FormId,
+    pub(super) filter: SubmissionFilter,
+    pub(super) place: FoundIn,
 }
 
 impl TraceSearch {
