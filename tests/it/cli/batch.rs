@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Home, Run};
+use super::{Home, Run, SURVEY};
 
 const DATA: [&str; 2] = ["--data", "store"];
 
@@ -70,12 +70,13 @@ fn several_failures_are_one_line() {
 fn several_files_are_validated_and_reported_together() {
     let home = Home::new();
     home.write("bad.yaml", "titel: A\nquestions: [{type: ratting, title: T}]\n");
-    let fit = home.run(&["validate", "-o", "json", "survey.yaml", "survey.yaml"]).expect(0).json();
-    assert_eq!(fit, json!([{"file": "survey.yaml", "valid": true}, {"file": "survey.yaml", "valid": true}]));
+    home.write("same.yaml", SURVEY);
+    let fit = home.run(&["validate", "-o", "json", "survey.yaml", "same.yaml"]).expect(0).json();
+    assert_eq!(fit, json!([{"file": "survey.yaml", "valid": true}, {"file": "same.yaml", "valid": true}]));
     let one = home.run(&["validate", "-o", "json", "survey.yaml"]).expect(0).json();
     assert_eq!(one, fit[0]);
-    let csv = home.ok(&["validate", "-o", "csv", "survey.yaml", "survey.yaml"]);
-    assert_eq!(csv, "file,valid\nsurvey.yaml,true\nsurvey.yaml,true\n");
+    let csv = home.ok(&["validate", "-o", "csv", "survey.yaml", "same.yaml"]);
+    assert_eq!(csv, "file,valid\nsurvey.yaml,true\nsame.yaml,true\n");
     let mixed = home.run(&["validate", "-o", "json", "bad.yaml", "survey.yaml", "missing.yaml"]).expect(6);
     let results = mixed.json();
     assert_eq!(results[1], json!({"file": "survey.yaml", "valid": true}));

@@ -103,7 +103,7 @@ fn all_problems_of_flags_are_reported_and_nothing_is_stored() {
         (
             &["--title", "A", "--publish"],
             6,
-            "help: add a question that takes an answer, or leave out --publish",
+            "help: add a question that takes an answer, or do not publish it",
         ),
         (&["-f", "empty.yaml", "--publish"], 6, "error[form_has_no_questions]: \"Empty\" has no question"),
         (&["-f", "both.yaml", "--publish"], 6, "error[form_has_no_questions]: \"Empty\" has no question"),

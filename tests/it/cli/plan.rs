@@ -92,7 +92,9 @@ lunch  \"Dinner\"  published, 2 responses
     );
     let github = run(&home, &["diff", "-f", "lunch.yaml", "--format", "github"]).expect(0).stdout;
     assert!(
-        github.starts_with("### Forms: 1 to change on store; apply needs --allow-breaking\n\n```diff\n@@ lunch  \"Dinner\""),
+        github.starts_with(
+            "### Forms: 1 to change on store; apply needs --allow-breaking\n\n```diff\n@@ lunch  \"Dinner\""
+        ),
         "{github}"
     );
     assert!(

@@ -55,7 +55,9 @@ fn filters_select_the_answers() {
     let json: serde_json::Value =
         serde_json::from_str(&results(&["--where", "stars.gte=2", "-o", "json"]).expect(0).stdout).unwrap();
     assert_eq!((&json["totals"]["responses"], &json["filter"]["stars.gte"]), (&2.into(), &"2".into()));
-    assert!(results(&["--search", "nobody"]).expect(0).stdout.ends_with("published   0 answers that match\n"));
+    assert!(
+        results(&["--search", "nobody"]).expect(0).stdout.ends_with("published   0 answers that match\n")
+    );
     let unknown = results(&["--where", "star=3"]).expect(2).stderr;
     assert!(
         unknown.contains("--where: `star` is not a question of") && unknown.contains("stars"),
