@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use commands::{Cli, Run, block_on, completions, help};
+use commands::{Cli, Run, block_on, completions};
 use connection::hints;
 use connection::session::Session;
 use environment::Environment;
@@ -57,7 +57,7 @@ fn bug() -> CliError {
 }
 
 fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let mut matches = help::hide_globals(command()).try_get_matches_from(arguments)?;
+    let mut matches = commands::command_for(arguments).try_get_matches_from(arguments)?;
     Cli::from_arg_matches_mut(&mut matches)
 }
 

@@ -47,6 +47,8 @@ pub mod validate;
 pub mod whoami;
 pub mod workspaces;
 
+use std::ffi::OsString;
+
 use clap::builder::{NonEmptyStringValueParser, ValueParser};
 use clap::{Arg, CommandFactory, Parser};
 
@@ -193,11 +195,31 @@ pub struct Cli {
 
 /// Returns the definition of the command line.
 pub fn command() -> clap::Command {
-    let command = help::with_notes(refuse_empty(Cli::command()));
-    command.mut_subcommands(|command| match command.get_name() {
+    help::with_groups(Cli::command()).mut_subcommands(complete)
+}
+
+/// Returns the definition of the command line for these `arguments`: commands that they do not name lack what only their own help
+/// and arguments need. Completing all of them would take a quarter of a command's start.
+pub(super) fn command_for(arguments: &[OsString]) -> clap::Command {
+    let is_named = |command: &clap::Command| {
+        let mut names = std::iter::once(command.get_name()).chain(command.get_all_aliases());
+        names.any(|name| arguments.iter().any(|argument| argument == name))
+    };
+    let command = help::with_groups(Cli::command());
+    let globals = help::hidden_globals(&command);
+    command.mut_subcommands(|command| match is_named(&command) {
+        true => help::hide(complete(command), &globals),
+        false => command,
+    })
+}
+
+/// Completes the definition of a command.
+fn complete(command: clap::Command) -> clap::Command {
+    let command = help::with_note(refuse_empty(command));
+    match command.get_name() {
         "serve" | "doctor" => ignore_empty_variables(command),
         _ => command,
-    })
+    }
 }
 
 /// Makes empty positional arguments usage errors: they come from variables that are not set.

@@ -25,13 +25,13 @@ const SHOWN: [(&str, &str, &str); 2] = [
     ("login", "key_file", "File with the API key, - for stdin; default: ask for it"),
 ];
 
-/// Adds the groups of commands to the root's help, since clap has none, and the note to every other.
-pub fn with_notes(command: clap::Command) -> clap::Command {
-    command.help_template(include_str!("root.txt")).mut_subcommands(with_note)
+/// Adds the groups of commands to the root's help, since clap has none.
+pub(super) fn with_groups(command: clap::Command) -> clap::Command {
+    command.help_template(include_str!("root.txt"))
 }
 
 /// Adds the note to the help, and the examples to the short help.
-fn with_note(command: clap::Command) -> clap::Command {
+pub(super) fn with_note(command: clap::Command) -> clap::Command {
     let text = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let examples = text.find("Examples:").map_or("", |place| &text[place..]);
     command
@@ -42,18 +42,25 @@ fn with_note(command: clap::Command) -> clap::Command {
 
 /// Hides the global options in the help of every command, except those of [`SHOWN`].
 pub fn hide_globals(command: clap::Command) -> clap::Command {
-    let globals = command.get_arguments().filter(|argument| argument.is_global_set());
-    let globals: Vec<_> = globals.cloned().collect();
-    command.mut_subcommands(|command| {
-        let name = command.get_name().to_owned();
-        command.args(globals.iter().cloned().map(|argument| {
-            let is_shown = |(own, id, _): &&(&str, &str, &str)| *own == name && argument.get_id() == *id;
-            match SHOWN.iter().find(is_shown) {
-                Some((.., help)) => argument.help(*help).help_heading(None).display_order(0),
-                None => argument.hide(true),
-            }
-        }))
-    })
+    let globals = hidden_globals(&command);
+    command.mut_subcommands(|command| hide(command, &globals))
+}
+
+/// Returns the global options of the root.
+pub(super) fn hidden_globals(root: &clap::Command) -> Vec<clap::Arg> {
+    root.get_arguments().filter(|argument| argument.is_global_set()).cloned().collect()
+}
+
+/// Hides the options `globals` in the help of one command.
+pub(super) fn hide(command: clap::Command, globals: &[clap::Arg]) -> clap::Command {
+    let name = command.get_name().to_owned();
+    command.args(globals.iter().cloned().map(|argument| {
+        let is_shown = |(own, id, _): &&(&str, &str, &str)| *own == name && argument.get_id() == *id;
+        match SHOWN.iter().find(is_shown) {
+            Some((.., help)) => argument.help(*help).help_heading(None).display_order(0),
+            None => argument.hide(true),
+        }
+    }))
 }
 
 /// Show help on a command or a topic
