@@ -61,7 +61,7 @@ impl Run for Apply {
             plan_forms(session, &client, documents, state).await?
         };
         if plan.has_changes() {
-            session.output.status_lines(&plan.text(false));
+            plan.text(false).lines().for_each(|line| session.output.status(line));
         }
         report_unmanaged(session, &self.files, &plan);
         let options = ApplyOptions { allow_breaking: self.allow_breaking, dry_run: self.dry_run };

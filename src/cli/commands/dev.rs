@@ -192,7 +192,7 @@ impl<'a> Preview<'a> {
             (Some(_), Action::Update) => {
                 plan.send(self.session, &self.client, false).await?;
                 output.status("saved:");
-                lines(&plan.changes, false).iter().for_each(|line| output.status_lines(line));
+                lines(&plan.changes, false).iter().for_each(|line| output.status(line));
             }
         }
         Ok(())

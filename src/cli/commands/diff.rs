@@ -37,7 +37,7 @@ pub struct Diff {
     /// Form files in YAML or JSON, or folders of them, - for standard input
     #[arg(short, long = "file", value_name = "FILE", required = true, num_args = 1..)]
     files: Vec<PathBuf>,
-    /// As with `forms apply --publish`
+    /// Plan to publish the forms whose files have no `status`
     #[arg(long)]
     publish: bool,
     /// Exit with code 1 if anything would change

@@ -105,7 +105,7 @@ pub(super) const RESULTS: Columns = Columns::Fixed(&["id", "slug", "action"]);
 /// How a plan is carried out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ApplyOptions {
-    /// Whether changes are allowed that make stored answers unreadable.
+    /// Whether questions that have answers may get another type.
     pub(super) allow_breaking: bool,
     /// Whether the server only checks it.
     pub(super) dry_run: bool,
@@ -166,7 +166,7 @@ async fn apply_form(session: &Session, client: &Client, plan: &FormPlan) -> Resu
     Ok(id)
 }
 
-/// Fails, or asks, if the plan makes stored answers unreadable and that is not allowed.
+/// Fails, or asks, if a question that has answers gets another type and that is not allowed.
 async fn confirm_breaking(session: &Session, plan: &Plan, options: ApplyOptions) -> Result<(), CliError> {
     let breaking: Vec<_> = plan.forms.iter().filter(|form| form.retypes()).map(FormPlan::name).collect();
     if breaking.is_empty() || options.allow_breaking {

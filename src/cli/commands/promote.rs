@@ -67,7 +67,7 @@ impl Run for Promote {
             plan.forms.push(plan_form(&to.client().await?, document, state).await?);
         }
         if plan.has_changes() {
-            to.output.status_lines(&plan.text(false));
+            plan.text(false).lines().for_each(|line| to.output.status(line));
             if !self.yes && !self.dry_run {
                 to.confirm(&format!("change \"{}\"", form.title), ConfirmBy::Yes).await?;
             }

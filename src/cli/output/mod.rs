@@ -4,6 +4,7 @@
 //! never reach the terminal.
 
 pub mod chart;
+mod colour;
 pub mod columns;
 pub mod destination;
 pub mod diagnostics;
@@ -30,6 +31,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::cli::environment::Environment;
+use crate::cli::output::colour::uses_colour;
 use crate::cli::output::destination::{Destination, OutputFile};
 use crate::cli::output::diagnostics::Diagnostic;
 use crate::cli::output::exit::CliError;
@@ -39,6 +41,7 @@ use crate::cli::output::text::wrap_lines;
 use crate::cli::output::workbook::Workbook;
 use crate::domain::json::Value;
 
+pub use crate::cli::output::colour::Colour;
 pub use crate::cli::output::json::value_of;
 pub use crate::cli::output::text::{fields, visible, visible_lines, wrap};
 
@@ -57,16 +60,6 @@ pub enum Format {
     Yaml,
     /// An Excel workbook
     Xlsx,
-}
-
-/// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Colour {
-    /// If stdout is a terminal that supports them
-    #[default]
-    Auto,
-    Always,
-    Never,
 }
 
 /// Output settings and streams.
@@ -368,11 +361,6 @@ impl Output {
         }
     }
 
-    /// Prints each line of a status message.
-    pub fn status_lines(&self, text: &str) {
-        text.lines().for_each(|line| self.status(line));
-    }
-
     /// Prints that a change was made; with a check mark on a terminal.
     pub fn success(&self, text: &str) {
         if !self.stderr.is_terminal {
@@ -490,18 +478,4 @@ impl Output {
 
 fn unwritable(path: &Path, error: io::Error) -> CliError {
     CliError::io(format!("cannot write {}", path.display()), error)
-}
-
-/// Whether a stream gets colours: the flag, then `NO_COLOR`, then `FORCE_COLOR` and `CLICOLOR_FORCE`, then whether it is a
-/// terminal that supports them.
-fn uses_colour(flag: Colour, environment: &Environment, is_terminal: bool) -> bool {
-    let is_set = |name| environment.get(name).is_some();
-    let is_on = |name| environment.get(name).is_some_and(|value| value != "0");
-    match flag {
-        Colour::Always => true,
-        Colour::Never => false,
-        Colour::Auto if is_set("NO_COLOR") => false,
-        Colour::Auto if is_on("FORCE_COLOR") || is_on("CLICOLOR_FORCE") => true,
-        Colour::Auto => is_terminal && environment.get("TERM") != Some("dumb"),
-    }
 }

@@ -11,7 +11,7 @@ use crate::domain::question::QuestionKind;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub operation: Operation,
-    /// What changes: `title`, `settings.closes_at`, `questions.score.max`; questions by id, options by value.
+    /// Path of the changed member: `title`, `settings.closes_at`, `questions.score.max`; questions by id, options by value.
     pub path: String,
     pub before: Option<Value>,
     pub after: Option<Value>,
@@ -46,7 +46,7 @@ pub enum Operation {
     Rename,
 }
 
-/// What a change does to stored answers.
+/// The effect of a change on stored answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {

@@ -25,7 +25,8 @@ const LINE_WIDTH: usize = 80;
 pub fn lines(changes: &[Change], colour: bool) -> Vec<String> {
     let widths = changes.iter().map(|change| measure_text_width(&visible(&change.field)));
     let width = widths.filter(|width| *width <= MAX_FIELD).max().unwrap_or_default();
-    changes.iter().map(|change| line(change, width, colour)).collect()
+    let lines = changes.iter().map(|change| line(change, width, colour));
+    lines.flat_map(|line| line.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 fn line(change: &Change, width: usize, colour: bool) -> String {
@@ -92,7 +93,7 @@ impl Plan {
             }
             let _infallible = writeln!(text, "\n```diff\n@@ {} @@", form.heading());
             for line in lines(&form.changes, false).into_iter().take(MAX_LINES) {
-                // GitHub colours the first character of a line; `!` stands for a change.
+                // GitHub colours a line by its first character: `+`, `-`, or `!` for a change.
                 let line = line.strip_prefix("  ").unwrap_or(&line).to_owned();
                 let marked = line.strip_prefix(['~', '↕']).map_or(line.clone(), |rest| format!("!{rest}"));
                 let _infallible = writeln!(text, "{marked}");

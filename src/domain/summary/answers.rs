@@ -47,7 +47,7 @@ pub(super) struct AnswerCounts {
     rows: Vec<Self>,
     /// Options that were removed.
     removed: Tally,
-    /// Texts that are no options.
+    /// Texts that were given instead of an option.
     texts: Tally,
     latest: Vec<LatestText>,
     numbers: Numbers,

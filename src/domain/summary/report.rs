@@ -120,7 +120,7 @@ pub enum AnswerSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ValueCount {
     pub value: ChoiceValue,
-    /// What is shown for the value, if it is something else.
+    /// The label of the value, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// How often it was given.

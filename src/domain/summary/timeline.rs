@@ -11,7 +11,7 @@ use crate::clock::{DAY_MILLIS, Timestamp};
 /// Counts by time, in UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Timeline {
-    /// What a point counts: `hour` if all lie within 48 hours, `day` within 2 years, `month` within 20 years, else `year`.
+    /// The period of a point: `hour` if all lie within 48 hours, `day` within 2 years, `month` within 20 years, else `year`.
     pub unit: String,
     /// The counts of times that have one, such as `2026-05-01T09`, `2026-05-01`, `2026-05` and `2026`; of hours of the day, `09`.
     pub points: BTreeMap<String, u64>,

@@ -23,7 +23,7 @@ use crate::store::{
     StoreError, VersionRows,
 };
 
-/// What a version is called in an error.
+/// The name of a version in an error.
 const VERSION: &str = "a version of a form";
 
 #[async_trait]

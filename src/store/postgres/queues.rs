@@ -22,7 +22,7 @@ pub(super) const BATCH: i64 = 200;
 pub(super) const OF_QUEUE: &str =
     "deliveries.form = queues.form AND deliveries.integration = queues.integration";
 
-/// What a [`StoredQueue`] is called in an error.
+/// The name of a [`StoredQueue`] in an error.
 const STATE: &str = "the state of a queue";
 
 /// Creates the queues of integrations that are not among `earlier` ones, and records which of those were removed.

@@ -8,7 +8,7 @@ use crate::store::search::{Found, SearchGoal};
 
 impl Database {
     /// Searches a list after a position until `goal` is reached, or time runs out. `read` reads at most a number of rows after a
-    /// position, and tells whether they are the last ones; `examine` returns the position of a row, and its item with its size in
+    /// position, and returns whether they are the last ones; `examine` returns the position of a row, and its item with its size in
     /// bytes if it matches. The rows of a search that `is_filtered` are examined where time is limited.
     pub(super) async fn search<T, P, F>(
         &self,

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::terminal::Session;
-use super::{Home, Run};
+use super::{Home, Run, RunningServer};
 use crate::engine::random::Random;
 use crate::logic::random::draw_questions;
 
@@ -464,7 +464,9 @@ fn dev_follows_the_file_and_shows_answers_until_ctrl_c() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut page = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut page).unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let stderr = child.stderr.take().unwrap();
+    let mut dev = RunningServer { child, url: page.trim().to_owned() };
+    let mut stderr = BufReader::new(stderr).lines().map(Result::unwrap);
     let mut wait_for =
         |text: &str| stderr.find(|line| line.contains(text)).unwrap_or_else(|| panic!("no {text}"));
     wait_for("watching lunch.yaml");
@@ -491,8 +493,7 @@ fn dev_follows_the_file_and_shows_answers_until_ctrl_c() {
     assert!(std::process::Command::new("curl").args(post).status().unwrap().success());
     let line = wait_for("received sub_");
     assert!(line.ends_with("  dish: soup"), "{line}");
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(dev.stop(Signal::INT), Some(0));
     let left = fs::read_dir(home.path())
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".tmp"))

@@ -134,7 +134,7 @@ impl Edit {
     /// unreadable.
     pub(super) async fn confirm(&self, session: &Session, plan: &mut FormPlan) -> Result<(), CliError> {
         plan.count_answers(&session.client().await?).await;
-        lines(&plan.changes, false).iter().for_each(|line| session.output.status_lines(line));
+        lines(&plan.changes, false).iter().for_each(|line| session.output.status(line));
         let is_confirmed = self.yes || self.dry_run || !session.can_prompt() || plan.changes.is_empty();
         let title = plan.base.as_ref().map(|base| base.form.title.clone()).unwrap_or_default();
         if (plan.retypes() || self.file.is_some()) && !is_confirmed {
@@ -225,5 +225,5 @@ async fn show_conflict(session: &Session, base: &Base) {
     let Ok(now) = Base::read(&client, &base.id()).await else { return };
     session.output.status("changed on the server after you read it:");
     let changes = base.changes_to(&now);
-    lines(&changes, false).iter().for_each(|line| session.output.status_lines(line));
+    lines(&changes, false).iter().for_each(|line| session.output.status(line));
 }

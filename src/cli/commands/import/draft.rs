@@ -37,7 +37,7 @@ pub(super) struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// Reads `object`. The members `ignored`, which spaces separate, are no loss.
+    /// Reads `object`. The members named in `ignored`, separated by spaces, are not reported as losses.
     pub(super) fn new(object: &'a Value, ignored: &'a str) -> Self {
         Self { object, read: RefCell::new(ignored.split(' ').collect()) }
     }

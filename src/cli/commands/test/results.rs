@@ -31,7 +31,7 @@ pub(super) struct TestResult {
     pub(super) file: String,
     pub(super) line: usize,
     column: usize,
-    /// What was expected of each question and what was found, for people.
+    /// A line for each question that failed: the expected and the actual result.
     pub(super) failures: Vec<String>,
 }
 
