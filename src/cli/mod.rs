@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
+use clap::{CommandFactory, FromArgMatches};
 
 use commands::{Cli, Run, block_on, completions};
 use connection::hints;
@@ -40,7 +40,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let command = || match (parse(&arguments), Environment::unreadable_variable()) {
         (Ok(cli), None) => dispatch(cli, environment),
         (Ok(_), Some(name)) => end(&early, &CliError::usage(format!("{name} is not valid UTF-8"))),
-        (Err(error), _) => match misplaced_command(&arguments).filter(|_| error.use_stderr()) {
+        (Err(error), _) => match error.use_stderr().then(|| misplaced_command(&arguments)).flatten() {
             Some(misplaced) => end(&early, &misplaced),
             None => explain_usage(&early, &error),
         },
@@ -64,7 +64,7 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
 /// Returns the error for `forms responses lunch show`: in a group, the command comes first.
 fn misplaced_command(arguments: &[OsString]) -> Option<CliError> {
     let mut words: Vec<_> = arguments.iter().skip(1).filter_map(|argument| argument.to_str()).collect();
-    let command = command();
+    let command = Cli::command();
     // The word after a flag may be its value, as in `--data store`.
     let is_value = |place: usize| place > 0 && words[place - 1].starts_with("--");
     let is_command = |place: &usize| command.find_subcommand(words[*place]).is_some() && !is_value(*place);

@@ -199,7 +199,7 @@ pub fn command() -> clap::Command {
 }
 
 /// Returns the definition of the command line for these `arguments`: commands that they do not name lack what only their own help
-/// and arguments need. Completing all of them would take a quarter of a command's start.
+/// and arguments need. Completing all of them takes a fifth of a start's instructions.
 pub(super) fn command_for(arguments: &[OsString]) -> clap::Command {
     let is_named = |command: &clap::Command| {
         let mut names = std::iter::once(command.get_name()).chain(command.get_all_aliases());
